@@ -1,0 +1,31 @@
+#include "core/base/error.h"
+
+namespace graft {
+
+std::string_view name(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::io:
+      return "io";
+    case ErrorKind::model:
+      return "model";
+    case ErrorKind::shape:
+      return "shape";
+    case ErrorKind::type:
+      return "type";
+    case ErrorKind::device:
+      return "device";
+    case ErrorKind::memory:
+      return "memory";
+    case ErrorKind::argument:
+      return "argument";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::numeric:
+      return "numeric";
+  }
+  return "unknown";
+}
+
+void throw_error(ErrorKind kind, const std::string& message) { throw Error(kind, message); }
+
+}  // namespace graft

@@ -1,0 +1,33 @@
+#include "core/base/sym_shape.h"
+
+#include <algorithm>
+
+namespace graft {
+
+bool Dim::same_as(const Dim& other) const {
+  if (is_known() || other.is_known()) return value_ == other.value_;
+  return !symbol_.empty() && symbol_ == other.symbol_;
+}
+
+std::optional<Shape> SymShape::known() const {
+  std::vector<std::int64_t> dims;
+  dims.reserve(dims_.size());
+  for (const Dim& dim : dims_) {
+    if (!dim.is_known()) return std::nullopt;
+    dims.push_back(dim.value());
+  }
+  return Shape(std::move(dims));
+}
+
+std::ostream& operator<<(std::ostream& out, const Dim& dim) {
+  if (dim.is_known()) return out << dim.value();
+  return out << (dim.symbol().empty() ? std::string("?") : dim.symbol());
+}
+
+std::ostream& operator<<(std::ostream& out, const SymShape& shape) {
+  out << '[';
+  for (int i = 0; i < shape.rank(); ++i) out << (i > 0 ? "," : "") << shape[i];
+  return out << ']';
+}
+
+}  // namespace graft

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/base/shape.h"
+
+namespace graft {
+
+/// One dimension of a value in the graph: known, named ("batch": equal wherever the name recurs),
+/// or unknown.
+class Dim {
+ public:
+  Dim() = default;
+  Dim(std::int64_t value) : value_(value) {}  // NOLINT: a number is a dim
+  explicit Dim(std::string symbol) : symbol_(std::move(symbol)) {}
+
+  bool is_known() const { return value_ >= 0; }
+  /// Only when known.
+  std::int64_t value() const { return value_; }
+  /// Empty when known or unknown.
+  const std::string& symbol() const { return symbol_; }
+
+  /// Equal values, or equal non-empty names. An unknown dim equals nothing, not even itself.
+  bool same_as(const Dim& other) const;
+  /// Structural equality (for files and tests): two unknown dims are equal.
+  friend bool operator==(const Dim& a, const Dim& b) = default;
+
+ private:
+  std::int64_t value_ = -1;
+  std::string symbol_;
+};
+
+/// Dimensions of a value in the graph; the rank is known, each dim may not be.
+class SymShape {
+ public:
+  SymShape() = default;
+  SymShape(std::initializer_list<Dim> dims) : dims_(dims) {}
+  explicit SymShape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
+  SymShape(const Shape& shape) : dims_(shape.begin(), shape.end()) {}  // NOLINT: it is one
+
+  int rank() const { return static_cast<int>(dims_.size()); }
+  const Dim& operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
+  Dim& operator[](int axis) { return dims_[static_cast<std::size_t>(axis)]; }
+  const std::vector<Dim>& dims() const { return dims_; }
+  auto begin() const { return dims_.begin(); }
+  auto end() const { return dims_.end(); }
+
+  /// The concrete shape when every dim is known.
+  std::optional<Shape> known() const;
+
+  friend bool operator==(const SymShape& a, const SymShape& b) = default;
+
+ private:
+  std::vector<Dim> dims_;
+};
+
+/// "[batch,3,?]".
+std::ostream& operator<<(std::ostream& out, const Dim& dim);
+std::ostream& operator<<(std::ostream& out, const SymShape& shape);
+
+}  // namespace graft

@@ -1,0 +1,54 @@
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+#include "core/device/device.h"
+
+namespace graft {
+namespace {
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "CPU";
+}
+
+class CpuDevice final : public Device {
+ public:
+  DeviceKind kind() const override { return DeviceKind::cpu; }
+  std::string name() const override { return "cpu"; }
+  std::string description() const override {
+    return text(processor_name(), ", ", thread_count(), " threads");
+  }
+
+  void* allocate(std::size_t bytes) override {
+    const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    void* memory = rounded < bytes
+                       ? nullptr
+                       : std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+    if (memory == nullptr) fail(ErrorKind::memory, "cpu: cannot allocate ", bytes, " bytes");
+    return memory;
+  }
+  void deallocate(void* memory) noexcept override { std::free(memory); }
+
+  void copy_from_host(void* target, const void* source, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(target, source, bytes);
+  }
+  void copy_to_host(void* target, const void* source, std::size_t bytes) override {
+    copy_from_host(target, source, bytes);
+  }
+  void synchronize() override {}
+};
+
+}  // namespace
+
+Device& cpu() {
+  static CpuDevice device;
+  return device;
+}
+
+}  // namespace graft

@@ -1,0 +1,186 @@
+#include "core/tensor/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace graft {
+namespace {
+
+template <class To, class From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>) {
+    return convert<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>) {
+    return To(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value != From{};
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+/// The elements of `tensor` as T. Throws Error{type} when its type is not in AllTypes.
+template <class T>
+std::vector<T> converted(const Tensor& tensor, std::string_view wanted) {
+  std::vector<T> result(static_cast<std::size_t>(tensor.size()));
+  const bool ok = visit_dtype(AllTypes{}, tensor.dtype(), [&]<class From>() {
+    std::ranges::transform(tensor.values<const From>(), result.begin(),
+                           [](From value) { return convert<T>(value); });
+  });
+  if (!ok) fail(ErrorKind::type, "cannot read ", describe(tensor), " as ", wanted);
+  return result;
+}
+
+}  // namespace
+
+Tensor Tensor::empty(DType dtype, const Shape& shape, Device& device) {
+  if (bits_of(dtype) == 0) fail(ErrorKind::type, "no plain tensor holds elements of type ", dtype);
+  Device* const home = &device;
+  std::shared_ptr<void> memory(device.allocate(bytes_of(dtype, shape.size())),
+                               [home](void* p) { home->deallocate(p); });
+  void* const data = memory.get();
+  return view(dtype, shape, data, std::move(memory), device);
+}
+
+Tensor Tensor::zeros(DType dtype, const Shape& shape, Device& device) {
+  return full(dtype, shape, 0.0, device);
+}
+
+Tensor Tensor::full(DType dtype, const Shape& shape, double value, Device& device) {
+  Tensor result = empty(dtype, shape);
+  const bool ok = visit_dtype(AllTypes{}, dtype, [&]<class T>() {
+    std::ranges::fill(result.values<T>(), convert<T>(value));
+  });
+  if (!ok) fail(ErrorKind::type, "cannot fill a tensor of type ", dtype);
+  return result.to(device);
+}
+
+Tensor Tensor::from_bytes(DType dtype, const Shape& shape, const void* bytes, std::size_t size) {
+  const std::size_t wanted = bytes_of(dtype, shape.size());
+  if (wanted != size) {
+    fail(ErrorKind::shape, describe(dtype, shape), " needs ", wanted, " bytes, got ", size);
+  }
+  Tensor result = empty(dtype, shape);
+  if (size > 0) std::memcpy(result.data(), bytes, size);
+  return result;
+}
+
+Tensor Tensor::from_strings(const Shape& shape, std::vector<std::string> values) {
+  if (shape.size() != static_cast<std::int64_t>(values.size())) {
+    fail(ErrorKind::shape, describe(DType::string, shape), " needs ", shape.size(),
+         " strings, got ", values.size());
+  }
+  Tensor result = view(DType::string, shape, nullptr, nullptr);
+  result.strings_ = std::make_shared<const std::vector<std::string>>(std::move(values));
+  return result;
+}
+
+Tensor Tensor::view(DType dtype, const Shape& shape, void* memory, std::shared_ptr<void> owner,
+                    Device& device) {
+  Tensor result;
+  result.dtype_ = dtype;
+  result.shape_ = shape;
+  result.device_ = &device;
+  result.data_ = memory;
+  result.owner_ = std::move(owner);
+  return result;
+}
+
+const std::vector<std::string>& Tensor::strings() const {
+  if (!strings_) fail(ErrorKind::type, "wanted a string tensor, found ", describe(*this));
+  return *strings_;
+}
+
+Tensor Tensor::reshaped(const Shape& shape) const {
+  if (shape.size() != size()) {
+    fail(ErrorKind::shape, "cannot view ", describe(*this), " as ", shape);
+  }
+  Tensor result = *this;
+  result.shape_ = shape;
+  return result;
+}
+
+Tensor Tensor::clone() const {
+  if (!defined() || dtype_ == DType::string) return *this;
+  if (device_->kind() != DeviceKind::cpu) return to(cpu()).to(*device_);
+  return from_bytes(dtype_, shape_, data_, bytes());
+}
+
+Tensor Tensor::to(Device& device) const {
+  if (!defined() || &device == device_) return *this;
+  Tensor result = empty(dtype_, shape_, device);
+  if (device_->kind() == DeviceKind::cpu) {
+    device.copy_from_host(result.data(), data_, bytes());
+  } else if (device.kind() == DeviceKind::cpu) {
+    device_->copy_to_host(result.data(), data_, bytes());
+  } else {
+    return to(cpu()).to(device);
+  }
+  return result;
+}
+
+Tensor Tensor::cast(DType dtype) const {
+  if (dtype == dtype_) return clone();
+  Tensor result = empty(dtype, shape_);
+  bool ok = false;
+  visit_dtype(AllTypes{}, dtype, [&]<class To>() {
+    ok = visit_dtype(AllTypes{}, dtype_, [&]<class From>() {
+      std::ranges::transform(values<const From>(), result.values<To>().begin(),
+                             [](From value) { return convert<To>(value); });
+    });
+  });
+  if (!ok) fail(ErrorKind::type, "cannot convert ", describe(*this), " to ", dtype);
+  return result;
+}
+
+void Tensor::copy_from(const Tensor& source) const {
+  if (source.dtype() != dtype_ || source.shape() != shape_) {
+    fail(ErrorKind::shape, "cannot copy ", describe(source), " into ", describe(*this));
+  }
+  const Tensor host = source.to(cpu());
+  device_->copy_from_host(data_, host.data(), bytes());
+}
+
+void Tensor::check_host(DType wanted) const {
+  if (wanted != dtype_) {
+    fail(ErrorKind::type, "wanted elements of type ", wanted, ", found ", describe(*this));
+  }
+  if (device_->kind() != DeviceKind::cpu) {
+    fail(ErrorKind::device, describe(*this), " lies on ", device_->name(), ", not on the cpu");
+  }
+}
+
+std::string describe(DType dtype, const Shape& shape) { return text(dtype, shape); }
+
+std::string describe(const Tensor& tensor) {
+  return tensor.defined() ? describe(tensor.dtype(), tensor.shape()) : "no tensor";
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  return out << describe(tensor);
+}
+
+std::vector<std::int64_t> to_int64(const Tensor& tensor) {
+  if (tensor.dtype() != DType::i64 && tensor.dtype() != DType::i32) {
+    fail(ErrorKind::type, "wanted i64 or i32 elements, found ", describe(tensor));
+  }
+  return converted<std::int64_t>(tensor, "integers");
+}
+
+std::vector<double> to_double(const Tensor& tensor) {
+  return converted<double>(tensor, "numbers");
+}
+
+bool equal_bits(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  if (!a.defined()) return true;
+  if (a.dtype() == DType::string) return a.strings() == b.strings();
+  const Tensor left = a.to(cpu());
+  const Tensor right = b.to(cpu());
+  return left.bytes() == 0 || std::memcmp(left.data(), right.data(), left.bytes()) == 0;
+}
+
+}  // namespace graft

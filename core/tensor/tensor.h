@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+#include "core/device/device.h"
+
+namespace graft {
+
+/// Elements of one type, contiguous and row-major, on one device. A Tensor is a handle: copying it
+/// shares the elements. A default Tensor is empty (no type, `defined()` is false).
+class Tensor {
+ public:
+  Tensor() = default;
+
+  /// Not initialised. Throws Error{memory}; Error{type} for strings (see `from_strings`).
+  static Tensor empty(DType dtype, const Shape& shape, Device& device = cpu());
+  static Tensor zeros(DType dtype, const Shape& shape, Device& device = cpu());
+  /// Every element is `value`, converted to `dtype` (any type of AllTypes).
+  static Tensor full(DType dtype, const Shape& shape, double value, Device& device = cpu());
+  /// Copies `values`, row-major. Throws Error{shape} if their number differs from shape.size().
+  template <class T>
+  static Tensor from(const Shape& shape, std::span<const T> values) {
+    return from_bytes(dtype_of<T>, shape, values.data(), values.size_bytes());
+  }
+  template <class T>
+  static Tensor from(const Shape& shape, const std::vector<T>& values) {
+    return from(shape, std::span<const T>(values));
+  }
+  template <class T>
+  static Tensor from(const Shape& shape, std::initializer_list<T> values) {
+    return from(shape, std::span<const T>(values.begin(), values.size()));
+  }
+  /// A rank-0 tensor.
+  template <class T>
+  static Tensor scalar(T value) {
+    return from(Shape{}, std::span<const T>(&value, 1));
+  }
+  /// Copies host bytes. Throws Error{shape} if `size` differs from what dtype and shape need.
+  static Tensor from_bytes(DType dtype, const Shape& shape, const void* bytes, std::size_t size);
+  static Tensor from_strings(const Shape& shape, std::vector<std::string> values);
+  /// Wraps memory that the caller owns; `owner` (may be null) keeps it alive.
+  static Tensor view(DType dtype, const Shape& shape, void* memory, std::shared_ptr<void> owner,
+                     Device& device = cpu());
+
+  bool defined() const { return dtype_ != DType::undefined; }
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  int rank() const { return shape_.rank(); }
+  /// Number of elements.
+  std::int64_t size() const { return shape_.size(); }
+  /// Bytes of all elements; sub-byte types are packed.
+  std::size_t bytes() const { return bytes_of(dtype_, shape_.size()); }
+  Device& device() const { return *device_; }
+
+  /// The elements, on `device()`. Constness is the handle's, not the elements'.
+  void* data() const { return data_; }
+  /// The elements as T. Throws Error{type} if T is not the element type, Error{device} if the
+  /// tensor is not on the CPU.
+  template <class T>
+  std::span<T> values() const {
+    check_host(dtype_of<std::remove_const_t<T>>);
+    return {static_cast<T*>(data_), static_cast<std::size_t>(size())};
+  }
+  /// Throws Error{type} if this is not a string tensor.
+  const std::vector<std::string>& strings() const;
+
+  /// The same elements under another shape. Throws Error{shape} if the sizes differ.
+  Tensor reshaped(const Shape& shape) const;
+  /// A copy that shares nothing, on the same device.
+  Tensor clone() const;
+  /// This tensor when it lies on `device` already, else a copy there.
+  Tensor to(Device& device) const;
+  /// A copy converted to `dtype` by C++'s rules (float to integer truncates); CPU only.
+  /// Throws Error{type} for a type outside AllTypes.
+  Tensor cast(DType dtype) const;
+  /// Overwrites the elements. Throws Error if type or shape differ.
+  void copy_from(const Tensor& source) const;
+
+ private:
+  void check_host(DType wanted) const;
+
+  DType dtype_ = DType::undefined;
+  Shape shape_;
+  Device* device_ = nullptr;
+  void* data_ = nullptr;
+  std::shared_ptr<void> owner_;
+  std::shared_ptr<const std::vector<std::string>> strings_;
+};
+
+/// "f32[2,3]".
+std::string describe(DType dtype, const Shape& shape);
+/// "f32[2,3]"; "no tensor" when not defined.
+std::string describe(const Tensor& tensor);
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
+/// The elements of an i64 or i32 tensor as 64-bit numbers: shapes, axes, pads, indices.
+/// Throws Error{type} for other types.
+std::vector<std::int64_t> to_int64(const Tensor& tensor);
+/// The elements of any numeric or bool tensor as doubles. Throws Error{type} for other types.
+std::vector<double> to_double(const Tensor& tensor);
+
+/// Same type, shape and bytes.
+bool equal_bits(const Tensor& a, const Tensor& b);
+
+}  // namespace graft
