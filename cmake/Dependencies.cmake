@@ -51,12 +51,15 @@ if(NOT ONNX_FOUND)
                       "or set GRAFT_PREFIX or CMAKE_PREFIX_PATH")
 endif()
 
-# GRAFT_ONEDNN is what to link for oneDNN: its target, or nothing.
+# GRAFT_ONEDNN is what to link for oneDNN: its target, or nothing. Installed programs look for its
+# library where it was found (CMake would drop a path within the source tree by itself).
 set(GRAFT_ONEDNN "")
+set(graft_install_rpath "")
 if(GRAFT_WITH_ONEDNN)
   find_package(dnnl 3 CONFIG QUIET)
   if(dnnl_FOUND)
     set(GRAFT_ONEDNN DNNL::dnnl)
+    set(graft_install_rpath "$<TARGET_FILE_DIR:DNNL::dnnl>")
   elseif(NOT GRAFT_WITH_ONEDNN STREQUAL "AUTO")
     message(FATAL_ERROR "GRAFT_WITH_ONEDNN is ON, but oneDNN 3 was not found: run scripts/setup")
   endif()

@@ -55,7 +55,7 @@ function(graft_program name)
   target_link_libraries(${name} PRIVATE ${arg_LINK})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${arg_FOLDER}"
-    INSTALL_RPATH_USE_LINK_PATH ON)
+    INSTALL_RPATH "${graft_install_rpath}")
 endfunction()
 
 # graft_tool(<name> LINK target...): the folder's sources make one program, at the top of the build.
