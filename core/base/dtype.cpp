@@ -12,27 +12,35 @@ struct Row {
 };
 
 constexpr std::array<Row, 27> kRows{{
-    {"undefined", 0}, {"f32", 32},      {"u8", 8},        {"i8", 8},      {"u16", 16},
-    {"i16", 16},      {"i32", 32},      {"i64", 64},      {"string", 0},  {"bool", 8},
-    {"f16", 16},      {"f64", 64},      {"u32", 32},      {"u64", 64},    {"c64", 64},
-    {"c128", 128},    {"bf16", 16},     {"f8e4m3fn", 8},  {"f8e4m3fnuz", 8}, {"f8e5m2", 8},
-    {"f8e5m2fnuz", 8}, {"u4", 4},       {"i4", 4},        {"f4e2m1", 4},  {"f8e8m0", 8},
-    {"u2", 2},        {"i2", 2},
+    {"undefined", 0},  {"f32", 32},  {"u8", 8},       {"i8", 8},         {"u16", 16},
+    {"i16", 16},       {"i32", 32},  {"i64", 64},     {"string", 0},     {"bool", 8},
+    {"f16", 16},       {"f64", 64},  {"u32", 32},     {"u64", 64},       {"c64", 64},
+    {"c128", 128},     {"bf16", 16}, {"f8e4m3fn", 8}, {"f8e4m3fnuz", 8}, {"f8e5m2", 8},
+    {"f8e5m2fnuz", 8}, {"u4", 4},    {"i4", 4},       {"f4e2m1", 4},     {"f8e8m0", 8},
+    {"u2", 2},         {"i2", 2},
 }};
 
-const Row& row(DType dtype) { return kRows.at(static_cast<std::size_t>(dtype)); }
+const Row& row(DType dtype) {
+  return kRows.at(static_cast<std::size_t>(dtype));
+}
 
 }  // namespace
 
-std::string_view name(DType dtype) { return row(dtype).name; }
+std::string_view name(DType dtype) {
+  return row(dtype).name;
+}
 
-std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+std::ostream& operator<<(std::ostream& out, DType dtype) {
+  return out << name(dtype);
+}
 
 bool is_known_dtype(int onnx_number) {
   return onnx_number > 0 && onnx_number < static_cast<int>(kRows.size());
 }
 
-int bits_of(DType dtype) { return row(dtype).bits; }
+int bits_of(DType dtype) {
+  return row(dtype).bits;
+}
 
 std::size_t bytes_of(DType dtype, std::int64_t count) {
   const auto bits = static_cast<std::uint64_t>(row(dtype).bits);

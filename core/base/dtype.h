@@ -94,9 +94,8 @@ inline constexpr DType dtype_of<bool> = DType::boolean;
 template <class... Ts>
 struct TypeList {};
 using FloatTypes = TypeList<float, double>;
-using IntegerTypes =
-    TypeList<std::int64_t, std::int32_t, std::int16_t, std::int8_t, std::uint8_t, std::uint16_t,
-             std::uint32_t, std::uint64_t>;
+using IntegerTypes = TypeList<std::int64_t, std::int32_t, std::int16_t, std::int8_t, std::uint8_t,
+                              std::uint16_t, std::uint32_t, std::uint64_t>;
 using NumericTypes = TypeList<float, double, std::int64_t, std::int32_t, std::int16_t, std::int8_t,
                               std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
 using AllTypes =
@@ -104,7 +103,8 @@ using AllTypes =
              std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t, bool>;
 
 /// Calls `visitor.template operator()<T>()` with the C++ type of `dtype` when it stands in the
-/// list and returns true; returns false otherwise. Use: `visit_dtype(FloatTypes{}, t, [&]<class T>() {...})`.
+/// list and returns true; returns false otherwise. Use: `visit_dtype(FloatTypes{}, t, [&]<class
+/// T>() {...})`.
 template <class... Ts, class Visitor>
 bool visit_dtype(TypeList<Ts...>, DType dtype, Visitor&& visitor) {
   return ((dtype == dtype_of<Ts> && (visitor.template operator()<Ts>(), true)) || ...);

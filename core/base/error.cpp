@@ -26,6 +26,8 @@ std::string_view name(ErrorKind kind) {
   return "unknown";
 }
 
-void throw_error(ErrorKind kind, const std::string& message) { throw Error(kind, message); }
+void throw_error(ErrorKind kind, const std::string& message) {
+  throw Error(kind, message);
+}
 
 }  // namespace graft

@@ -17,7 +17,9 @@ int& count_setting() {
 
 }  // namespace
 
-int thread_count() { return count_setting(); }
+int thread_count() {
+  return count_setting();
+}
 
 void set_thread_count(int count) {
   if (count < 1) fail(ErrorKind::argument, "thread count ", count, " is below 1");
@@ -48,7 +50,8 @@ void detail::parallel_for(std::int64_t count, std::int64_t grain, ParallelBody b
 #pragma omp parallel num_threads(pieces)
   {
     // The runtime may give fewer threads than asked for; the pieces stay the same.
-    for (std::int64_t piece = omp_get_thread_num(); piece < pieces; piece += omp_get_num_threads()) {
+    for (std::int64_t piece = omp_get_thread_num(); piece < pieces;
+         piece += omp_get_num_threads()) {
       body(context, count * piece / pieces, count * (piece + 1) / pieces);
     }
   }

@@ -48,9 +48,8 @@ double Philox::normal(std::uint64_t index) const {
 
 std::uint64_t Philox::below(std::uint64_t index, std::uint64_t bound) const {
   __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint64_t>((static_cast<Wide>(word_pair(block(index >> 1), index & 1)) *
-                                     bound) >>
-                                    64);
+  return static_cast<std::uint64_t>(
+      (static_cast<Wide>(word_pair(block(index >> 1), index & 1)) * bound) >> 64);
 }
 
 }  // namespace graft

@@ -4,7 +4,9 @@
 
 namespace graft {
 
-std::string_view name(DeviceKind kind) { return kind == DeviceKind::cpu ? "cpu" : "cuda"; }
+std::string_view name(DeviceKind kind) {
+  return kind == DeviceKind::cpu ? "cpu" : "cuda";
+}
 
 const std::vector<Device*>& devices() {
   static const std::vector<Device*> all{&cpu()};

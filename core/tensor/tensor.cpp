@@ -153,7 +153,9 @@ void Tensor::check_host(DType wanted) const {
   }
 }
 
-std::string describe(DType dtype, const Shape& shape) { return text(dtype, shape); }
+std::string describe(DType dtype, const Shape& shape) {
+  return text(dtype, shape);
+}
 
 std::string describe(const Tensor& tensor) {
   return tensor.defined() ? describe(tensor.dtype(), tensor.shape()) : "no tensor";

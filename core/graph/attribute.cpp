@@ -1,0 +1,77 @@
+#include "core/graph/attribute.h"
+
+#include <algorithm>
+#include <array>
+
+namespace graft {
+
+std::string_view type_name(const AttributeValue& value) {
+  static constexpr std::array<std::string_view, std::variant_size_v<AttributeValue>> kNames{
+      "opaque",  "int",    "float",   "string", "ints",  "floats",
+      "strings", "tensor", "tensors", "graph",  "graphs"};
+  return kNames.at(value.index());
+}
+
+const Attribute* Attributes::find(std::string_view name) const {
+  const auto at = std::ranges::find(list_, name, &Attribute::name);
+  return at == list_.end() ? nullptr : &*at;
+}
+
+void Attributes::set(Attribute attribute) {
+  const auto at = std::ranges::find(list_, attribute.name, &Attribute::name);
+  if (at == list_.end()) {
+    list_.push_back(std::move(attribute));
+  } else {
+    *at = std::move(attribute);
+  }
+}
+
+void Attributes::erase(std::string_view name) {
+  std::erase_if(list_, [&](const Attribute& a) { return a.name == name; });
+}
+
+template <class T>
+const T* Attributes::get(std::string_view name, std::string_view wanted) const {
+  const Attribute* const attribute = find(name);
+  if (attribute == nullptr) return nullptr;
+  const T* const value = std::get_if<T>(&attribute->value);
+  if (value == nullptr) {
+    fail(ErrorKind::type, "attribute '", name, "' is of type ", type_name(attribute->value),
+         ", wanted ", wanted);
+  }
+  return value;
+}
+
+std::int64_t Attributes::get_int(std::string_view name, std::int64_t fallback) const {
+  const auto* const value = get<std::int64_t>(name, "int");
+  return value != nullptr ? *value : fallback;
+}
+
+float Attributes::get_float(std::string_view name, float fallback) const {
+  const auto* const value = get<float>(name, "float");
+  return value != nullptr ? *value : fallback;
+}
+
+std::string Attributes::get_string(std::string_view name, std::string fallback) const {
+  const auto* const value = get<std::string>(name, "string");
+  return value != nullptr ? *value : fallback;
+}
+
+std::vector<std::int64_t> Attributes::get_ints(std::string_view name,
+                                               std::vector<std::int64_t> fallback) const {
+  const auto* const value = get<std::vector<std::int64_t>>(name, "ints");
+  return value != nullptr ? *value : fallback;
+}
+
+std::vector<float> Attributes::get_floats(std::string_view name,
+                                          std::vector<float> fallback) const {
+  const auto* const value = get<std::vector<float>>(name, "floats");
+  return value != nullptr ? *value : fallback;
+}
+
+Tensor Attributes::get_tensor(std::string_view name) const {
+  const auto* const value = get<Tensor>(name, "tensor");
+  return value != nullptr ? *value : Tensor();
+}
+
+}  // namespace graft

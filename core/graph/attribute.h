@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace graft {
+
+class Graph;
+
+/// A value that the file format allows and Graft does not interpret (sparse tensors, types).
+struct OpaqueValue {};
+
+/// What an attribute holds. A graph is held by a handle: copying an Attribute shares its body,
+/// `Graph::clone` copies it.
+using AttributeValue =
+    std::variant<OpaqueValue, std::int64_t, float, std::string, std::vector<std::int64_t>,
+                 std::vector<float>, std::vector<std::string>, Tensor, std::vector<Tensor>,
+                 std::shared_ptr<Graph>, std::vector<std::shared_ptr<Graph>>>;
+
+struct Attribute {
+  std::string name;
+  AttributeValue value;
+  /// In a function body: the function's attribute that gives the value; else empty.
+  std::string reference{};
+  /// What a file held beside name and value. Only io reads and writes it.
+  std::string preserved{};
+
+  Attribute(std::string_view attribute_name, AttributeValue attribute_value)
+      : name(attribute_name), value(std::move(attribute_value)) {}
+  Attribute(std::string_view attribute_name, int number)
+      : Attribute(attribute_name, AttributeValue(static_cast<std::int64_t>(number))) {}
+  Attribute(std::string_view attribute_name, const char* chars)
+      : Attribute(attribute_name, AttributeValue(std::string(chars))) {}
+};
+
+/// Attributes of a node, in the order of the file. Names are unique.
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(std::initializer_list<Attribute> list) : list_(list) {}
+
+  /// Null when there is none of that name.
+  const Attribute* find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// Replaces the attribute of that name or appends.
+  void set(Attribute attribute);
+  /// Nothing happens when there is none.
+  void erase(std::string_view name);
+
+  /// The value, or `fallback` when absent. Throws Error{type} if it holds another type.
+  std::int64_t get_int(std::string_view name, std::int64_t fallback) const;
+  float get_float(std::string_view name, float fallback) const;
+  std::string get_string(std::string_view name, std::string fallback) const;
+  std::vector<std::int64_t> get_ints(std::string_view name,
+                                     std::vector<std::int64_t> fallback = {}) const;
+  std::vector<float> get_floats(std::string_view name, std::vector<float> fallback = {}) const;
+  /// Not defined when absent.
+  Tensor get_tensor(std::string_view name) const;
+
+  std::size_t size() const { return list_.size(); }
+  bool empty() const { return list_.empty(); }
+  auto begin() const { return list_.begin(); }
+  auto end() const { return list_.end(); }
+  auto begin() { return list_.begin(); }
+  auto end() { return list_.end(); }
+
+ private:
+  template <class T>
+  const T* get(std::string_view name, std::string_view wanted) const;
+
+  std::vector<Attribute> list_;
+};
+
+/// "int", "floats", "graph", ...: for errors.
+std::string_view type_name(const AttributeValue& value);
+
+}  // namespace graft

@@ -1,0 +1,199 @@
+#include "core/graph/graph.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace graft {
+namespace {
+
+std::string users_of(const Value& value) {
+  std::string list;
+  for (const Use& use : value.uses()) list += (list.empty() ? "" : ", ") + use.node->label();
+  if (value.is_graph_output()) list += (list.empty() ? "" : ", ") + std::string("graph output");
+  return list;
+}
+
+void refuse_if_used(const Value& value) {
+  if (!value.is_unused()) {
+    fail(ErrorKind::argument, "cannot remove '", value.name(), "': still read by ", users_of(value),
+         "; replace its uses first");
+  }
+}
+
+template <class T>
+void erase_value(std::vector<T>& list, const Value* value) {
+  std::erase_if(list, [&](const T& entry) { return &*entry == value; });
+}
+
+}  // namespace
+
+Graph::Graph(std::string graph_name, Graph* parent)
+    : name(std::move(graph_name)), parent_(parent) {}
+
+Graph::~Graph() {
+  // Bodies read values of this graph: let go of them, last node first, while those still live.
+  set_outputs({});
+  while (!nodes_.empty()) {
+    Node& node = *nodes_.back();
+    for (int i = 0; i < node.input_count(); ++i) node.set_input(i, nullptr);
+    node.attributes = {};
+    nodes_.pop_back();
+  }
+}
+
+Value* Graph::make_value(std::string_view value_name) {
+  std::string chosen = value_name.empty() ? unique_name("value") : std::string(value_name);
+  const auto [at, is_new] = by_name_.try_emplace(std::move(chosen), nullptr);
+  if (!is_new) {
+    fail(ErrorKind::model, "graph '", name, "' already has a value named '", at->first, "'");
+  }
+  at->second = new Value(this, at->first);  // NOLINT: the caller owns it at once
+  return at->second;
+}
+
+void Graph::forget(Value* value) {
+  by_name_.erase(value->name_);
+}
+
+Value* Graph::add_input(std::string_view value_name, ValueType type) {
+  Value* const value = owned_.emplace_back(make_value(value_name)).get();
+  value->type_ = std::move(type);
+  value->is_input_ = true;
+  inputs_.push_back(value);
+  return value;
+}
+
+Value* Graph::add_initializer(std::string_view value_name, Tensor tensor) {
+  if (!tensor.defined()) fail(ErrorKind::argument, "initializer '", value_name, "' has no tensor");
+  Value* value = value_name.empty() ? nullptr : find(value_name);
+  if (value == nullptr || !value->is_input_ || value->is_initializer()) {
+    value = owned_.emplace_back(make_value(value_name)).get();
+  }
+  if (!value->is_input_) value->type_ = {tensor.dtype(), SymShape(tensor.shape())};
+  value->initializer_ = std::move(tensor);
+  initializers_.push_back(value);
+  return value;
+}
+
+void Graph::add_output(Value* value) {
+  ++value->output_count_;
+  outputs_.push_back(value);
+}
+
+void Graph::set_outputs(const std::vector<Value*>& values) {
+  for (Value* value : outputs_) --value->output_count_;
+  outputs_.clear();
+  for (Value* value : values) add_output(value);
+}
+
+void Graph::remove_input(Value* value) {
+  refuse_if_used(*value);
+  forget(value);
+  erase_value(inputs_, value);
+  erase_value(initializers_, value);
+  erase_value(owned_, value);
+}
+
+void Graph::remove_initializer(Value* value) {
+  remove_input(value);
+}
+
+Node* Graph::add_node(std::string_view op_type, std::string_view domain,
+                      const std::vector<Value*>& inputs, const std::vector<std::string>& outputs,
+                      Attributes attributes, Node* before) {
+  const auto at = before == nullptr ? nodes_.end() : before->position_;
+  const auto position = nodes_.emplace(
+      at, new Node(this, op_type, domain == "ai.onnx" ? std::string_view() : domain));
+  Node* const node = position->get();
+  node->position_ = position;
+  try {
+    for (const std::string& output : outputs) add_node_output(node, output);
+  } catch (...) {
+    for (const auto& output : node->outputs_) {
+      if (output) forget(output.get());
+    }
+    nodes_.erase(position);
+    throw;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) node->set_input(static_cast<int>(i), inputs[i]);
+  node->attributes = std::move(attributes);
+  return node;
+}
+
+Value* Graph::add_node_output(Node* node, std::string_view value_name) {
+  if (value_name.empty()) {
+    node->outputs_.push_back(nullptr);
+    return nullptr;
+  }
+  Value* const value = make_value(value_name);
+  value->producer_ = node;
+  value->output_index_ = node->output_count();
+  node->outputs_.emplace_back(value);
+  return value;
+}
+
+void Graph::remove(Node* node) {
+  for (const auto& output : node->outputs_) {
+    if (output) refuse_if_used(*output);
+  }
+  for (int i = 0; i < node->input_count(); ++i) node->set_input(i, nullptr);
+  for (const auto& output : node->outputs_) {
+    if (output) forget(output.get());
+  }
+  nodes_.erase(node->position_);
+}
+
+void Graph::move(Node* node, Node* before) {
+  nodes_.splice(before == nullptr ? nodes_.end() : before->position_, nodes_, node->position_);
+}
+
+Node* Graph::next(const Node* node) const {
+  const auto after = std::next(node->position_);
+  return after == nodes_.end() ? nullptr : after->get();
+}
+
+Value* Graph::find(std::string_view value_name) const {
+  const auto at = by_name_.find(std::string(value_name));
+  return at == by_name_.end() ? nullptr : at->second;
+}
+
+Value* Graph::find_in_scope(std::string_view value_name) const {
+  for (const Graph* graph = this; graph != nullptr; graph = graph->parent_) {
+    if (Value* const value = graph->find(value_name)) return value;
+  }
+  return nullptr;
+}
+
+void Graph::rename(Value* value, std::string_view new_name) {
+  if (value->name_ == new_name) return;
+  if (new_name.empty() || find(new_name) != nullptr) {
+    fail(ErrorKind::model, "cannot rename '", value->name_, "' to '", new_name,
+         "': the name is empty or taken");
+  }
+  forget(value);
+  value->name_ = new_name;
+  by_name_[value->name_] = value;
+}
+
+std::string Graph::unique_name(std::string_view stem) {
+  std::string candidate(stem.empty() ? "value" : stem);
+  if (find_in_scope(candidate) == nullptr) return candidate;
+  int& suffix = next_suffix_[candidate];
+  std::string numbered;
+  do {
+    numbered = candidate + "_" + std::to_string(++suffix);
+  } while (find_in_scope(numbered) != nullptr);
+  return numbered;
+}
+
+void Graph::replace_all_uses(Value* from, Value* to) {
+  if (from == to) return;
+  const std::vector<Use> uses(from->uses().begin(), from->uses().end());
+  for (const Use& use : uses) use.node->set_input(use.index, to);
+  if (!from->is_graph_output()) return;
+  std::vector<Value*> outputs = from->graph().outputs();
+  std::ranges::replace(outputs, from, to);
+  from->graph().set_outputs(outputs);
+}
+
+}  // namespace graft

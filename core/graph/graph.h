@@ -1,0 +1,107 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/node.h"
+#include "core/graph/value.h"
+
+namespace graft {
+
+/// From values of a graph to those of its copy.
+using ValueMap = std::unordered_map<const Value*, Value*>;
+
+/// Nodes in the order in which they run, and the values they pass. Invariants, which `verify`
+/// checks: a node stands after the producers of its inputs; use lists match inputs; names of values
+/// are unique; an initializer and a graph input have no producer.
+class Graph {
+ public:
+  explicit Graph(std::string name = "graph", Graph* parent = nullptr);
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  std::string name;
+  std::string doc{};
+  /// Fields of the file's graph that Graft does not interpret. Only io reads and writes it.
+  std::string preserved{};
+  /// The graph whose node holds this one as a body; null at the top.
+  Graph* parent() const { return parent_; }
+  void set_parent(Graph* parent) { parent_ = parent; }
+
+  /// Throws Error{model} if the name is taken. An empty stem or name is replaced by a fresh one.
+  Value* add_input(std::string_view name, ValueType type);
+  /// Makes a constant; when an input of that name exists, gives it this default value instead.
+  Value* add_initializer(std::string_view name, Tensor tensor);
+  void add_output(Value* value);
+  void set_outputs(const std::vector<Value*>& values);
+  /// Only if unused. Throws Error{argument} otherwise, naming the users.
+  void remove_input(Value* value);
+  void remove_initializer(Value* value);
+
+  const std::vector<Value*>& inputs() const { return inputs_; }
+  const std::vector<Value*>& outputs() const { return outputs_; }
+  const std::vector<Value*>& initializers() const { return initializers_; }
+
+  /// Adds a node before `before` (at the end when null), with inputs connected and one output a
+  /// name; an empty name leaves that output out. Throws Error{model} if a name is taken.
+  Node* add_node(std::string_view op_type, std::string_view domain,
+                 const std::vector<Value*>& inputs, const std::vector<std::string>& outputs,
+                 Attributes attributes = {}, Node* before = nullptr);
+  /// Throws Error{argument} while an output is used, naming the users.
+  void remove(Node* node);
+  /// Moves `node` before `before` (to the end when null).
+  void move(Node* node, Node* before);
+  /// Adds an output to `node`; an empty name leaves it out.
+  Value* add_node_output(Node* node, std::string_view name);
+
+  const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  std::size_t node_count() const { return nodes_.size(); }
+  /// The node that runs next; null at the end.
+  Node* next(const Node* node) const;
+
+  /// The value of that name in this graph (not in its parents); null when there is none.
+  Value* find(std::string_view name) const;
+  /// Also in the parents.
+  Value* find_in_scope(std::string_view name) const;
+  /// Throws Error{model} if the name is taken.
+  void rename(Value* value, std::string_view name);
+  /// A name that no value of this graph has: the stem itself, or the stem and a number.
+  std::string unique_name(std::string_view stem);
+  /// Lets every reader of `from`, graph outputs included, read `to`.
+  void replace_all_uses(Value* from, Value* to);
+
+  /// A deep copy that shares the elements of tensors. `map`, when given, gets old -> new; values of
+  /// an outer graph are looked up in it too and stay as they are when absent.
+  std::unique_ptr<Graph> clone(ValueMap* map = nullptr, Graph* parent = nullptr) const;
+
+ private:
+  Value* make_value(std::string_view name);
+  void forget(Value* value);
+
+  Graph* parent_;
+  std::list<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Value>> owned_;  // inputs and initializers
+  std::vector<Value*> inputs_;
+  std::vector<Value*> outputs_;
+  std::vector<Value*> initializers_;
+  std::unordered_map<std::string, Value*> by_name_;
+  std::unordered_map<std::string, int> next_suffix_;
+};
+
+/// Calls visit(Graph&) for each body that the node's attributes hold.
+template <class Visit>
+void for_each_body(const Node& node, Visit&& visit) {
+  for (const Attribute& attribute : node.attributes) {
+    if (const auto* one = std::get_if<std::shared_ptr<Graph>>(&attribute.value)) visit(**one);
+    if (const auto* many = std::get_if<std::vector<std::shared_ptr<Graph>>>(&attribute.value)) {
+      for (const auto& body : *many) visit(*body);
+    }
+  }
+}
+
+}  // namespace graft

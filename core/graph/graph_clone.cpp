@@ -1,0 +1,78 @@
+#include "core/graph/graph.h"
+
+namespace graft {
+namespace {
+
+Value* mapped(const ValueMap& map, Value* value) {
+  const auto at = map.find(value);
+  return at == map.end() ? value : at->second;
+}
+
+void copy_info(const Value& from, Value& to) {
+  to.set_type(from.type());
+  to.preserved_info = from.preserved_info;
+  to.preserved_tensor = from.preserved_tensor;
+  to.in_value_info = from.in_value_info;
+  to.is_variable = from.is_variable;
+}
+
+AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* parent) {
+  if (const auto* body = std::get_if<std::shared_ptr<Graph>>(&value)) {
+    return std::shared_ptr<Graph>((*body)->clone(&map, parent));
+  }
+  if (const auto* bodies = std::get_if<std::vector<std::shared_ptr<Graph>>>(&value)) {
+    std::vector<std::shared_ptr<Graph>> copies;
+    for (const auto& body : *bodies) copies.push_back(body->clone(&map, parent));
+    return copies;
+  }
+  return value;
+}
+
+void clone_node(const Node& from, Graph& into, ValueMap& map) {
+  std::vector<Value*> inputs;
+  for (Value* input : from.inputs()) {
+    inputs.push_back(input == nullptr ? nullptr : mapped(map, input));
+  }
+  std::vector<std::string> outputs;
+  for (int i = 0; i < from.output_count(); ++i) {
+    outputs.push_back(from.output(i) == nullptr ? "" : from.output(i)->name());
+  }
+  Node* const node = into.add_node(from.op_type(), from.domain(), inputs, outputs);
+  node->set_name(from.name());
+  node->doc = from.doc;
+  node->preserved = from.preserved;
+  for (int i = 0; i < from.output_count(); ++i) {
+    if (from.output(i) == nullptr) continue;
+    copy_info(*from.output(i), *node->output(i));
+    map[from.output(i)] = node->output(i);
+  }
+  node->attributes = from.attributes;
+  for (Attribute& attribute : node->attributes) {
+    attribute.value = clone_value(attribute.value, map, &into);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> Graph::clone(ValueMap* map, Graph* parent) const {
+  ValueMap own_map;
+  ValueMap& values = map != nullptr ? *map : own_map;
+  auto copy = std::make_unique<Graph>(name, parent);
+  copy->doc = doc;
+  copy->preserved = preserved;
+  for (const Value* input : inputs_) {
+    Value* const twin = copy->add_input(input->name(), input->type());
+    copy_info(*input, *twin);
+    values[input] = twin;
+  }
+  for (const Value* initializer : initializers_) {
+    Value* const twin = copy->add_initializer(initializer->name(), initializer->initializer());
+    copy_info(*initializer, *twin);
+    values[initializer] = twin;
+  }
+  for (const auto& node : nodes_) clone_node(*node, *copy, values);
+  for (Value* output : outputs_) copy->add_output(mapped(values, output));
+  return copy;
+}
+
+}  // namespace graft

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/sym_shape.h"
+#include "core/tensor/tensor.h"
+
+namespace graft {
+
+class Graph;
+class Node;
+
+/// What is known of a value. Unknown until a file or inference says it.
+struct ValueType {
+  DType dtype = DType::undefined;
+  /// Absent when not even the rank is known.
+  std::optional<SymShape> shape{};
+  /// True for sequences, maps, optionals and sparse tensors: carried, not computed.
+  bool is_container = false;
+
+  friend bool operator==(const ValueType&, const ValueType&) = default;
+};
+
+/// "f32[N,3]", "f32", "?".
+std::ostream& operator<<(std::ostream& out, const ValueType& type);
+
+/// A node that reads a value, and as which input.
+struct Use {
+  Node* node;
+  int index;
+  friend bool operator==(const Use&, const Use&) = default;
+};
+
+/// An edge of the graph: one producer (none for graph inputs and initializers), many uses.
+/// Owned by its producer or, without one, by its graph. Changed only through Graph and Node.
+class Value {
+ public:
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+
+  /// Unique within the graph; `Graph::rename` changes it.
+  const std::string& name() const { return name_; }
+  Graph& graph() const { return *graph_; }
+  /// Null for graph inputs and initializers.
+  Node* producer() const { return producer_; }
+  /// Which of the producer's outputs this is; 0 without a producer.
+  int output_index() const { return output_index_; }
+  /// Readers, bodies of If, Loop and Scan included, in the order in which they were connected.
+  std::span<const Use> uses() const { return uses_; }
+  bool is_graph_input() const { return is_input_; }
+  bool is_graph_output() const { return output_count_ > 0; }
+  /// Neither read by a node nor a graph output.
+  bool is_unused() const { return uses_.empty() && output_count_ == 0; }
+
+  const ValueType& type() const { return type_; }
+  DType dtype() const { return type_.dtype; }
+  const std::optional<SymShape>& shape() const { return type_.shape; }
+  void set_type(ValueType type) { type_ = std::move(type); }
+  /// The concrete shape. Throws Error{shape} naming the value if it is not fully known.
+  Shape known_shape() const;
+
+  bool is_initializer() const { return initializer_.defined(); }
+  /// Not defined unless this is an initializer.
+  const Tensor& initializer() const { return initializer_; }
+  /// Replaces the initializer's tensor handle. Throws Error{argument} if this is not one, or if
+  /// type or shape differ.
+  void set_initializer(Tensor tensor);
+
+  /// An initializer whose elements change between runs (a parameter, a running statistic, optimizer
+  /// state): inference and folding must not look at them.
+  bool is_variable = false;
+
+  /// What a file held beside name, type and tensor. Only io reads and writes these.
+  std::string preserved_info{};
+  std::string preserved_tensor{};
+  /// The file lists this value in value_info.
+  bool in_value_info = false;
+
+ private:
+  friend class Graph;
+  friend class Node;
+  Value(Graph* graph, std::string name) : graph_(graph), name_(std::move(name)) {}
+
+  Graph* graph_;
+  std::string name_;
+  Node* producer_ = nullptr;
+  int output_index_ = 0;
+  std::vector<Use> uses_;
+  ValueType type_;
+  Tensor initializer_;
+  bool is_input_ = false;
+  int output_count_ = 0;
+};
+
+}  // namespace graft
