@@ -9,6 +9,10 @@ list(PREPEND CMAKE_PREFIX_PATH "${GRAFT_PREFIX}/onnx" "${GRAFT_PREFIX}/python")
 
 # graft_fetch(NAME repository tag): NAME is found on the system or, failing that, downloaded.
 function(graft_fetch name repository tag)
+  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # so that the switches below reach older projects
+  set(BUILD_TESTING OFF)
+  set(EIGEN_BUILD_DOC OFF)
+  set(INSTALL_GTEST OFF)
   FetchContent_Declare(${name} GIT_REPOSITORY ${repository} GIT_TAG ${tag} GIT_SHALLOW ON SYSTEM
                        FIND_PACKAGE_ARGS)
   FetchContent_MakeAvailable(${name})
@@ -16,14 +20,13 @@ endfunction()
 
 if(GRAFT_FETCH_DEPENDENCIES)
   include(FetchContent)
-  set(EIGEN_BUILD_DOC OFF)
-  set(EIGEN_BUILD_TESTING OFF)
-  set(INSTALL_GTEST OFF)
   graft_fetch(Eigen3 https://gitlab.com/libeigen/eigen.git 3.4.0)
   graft_fetch(nlohmann_json https://github.com/nlohmann/json.git v3.11.3)
   graft_fetch(CLI11 https://github.com/CLIUtils/CLI11.git v2.4.2)
   graft_fetch(fmt https://github.com/fmtlib/fmt.git 10.2.1)
-  graft_fetch(GTest https://github.com/google/googletest.git v1.14.0)
+  if(GRAFT_BUILD_TESTS)
+    graft_fetch(GTest https://github.com/google/googletest.git v1.14.0)
+  endif()
 else()
   find_package(Eigen3 3.3 REQUIRED NO_MODULE)
   find_package(nlohmann_json REQUIRED)

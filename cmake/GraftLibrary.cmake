@@ -92,6 +92,7 @@ function(graft_test folder)
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 120
+    TEST_PREFIX ${folder}.
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     # Tests run side by side: a waiting thread that spins would starve the other test.
     PROPERTIES LABELS ${folder} TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)

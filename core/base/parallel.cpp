@@ -10,6 +10,32 @@
 namespace graft {
 namespace {
 
+#if defined(__SSE__)
+constexpr std::uint64_t kFlushBits = 0x8040;  // MXCSR: flush to zero, denormals are zero
+std::uint64_t control_word() {
+  return _mm_getcsr();
+}
+void set_control_word(std::uint64_t word) {
+  _mm_setcsr(static_cast<unsigned>(word));
+}
+#elif defined(__aarch64__)
+constexpr std::uint64_t kFlushBits = std::uint64_t{1} << 24;  // FPCR: flush to zero
+std::uint64_t control_word() {
+  std::uint64_t word = 0;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+  return word;
+}
+void set_control_word(std::uint64_t word) {
+  __asm__ volatile("msr fpcr, %0" : : "r"(word));
+}
+#else
+constexpr std::uint64_t kFlushBits = 0;
+std::uint64_t control_word() {
+  return 0;
+}
+void set_control_word(std::uint64_t) {}
+#endif
+
 int& count_setting() {
   static int count = omp_get_num_procs();
   return count;
@@ -27,15 +53,19 @@ void set_thread_count(int count) {
   omp_set_num_threads(count);
 }
 
-void flush_denormals_on_this_thread() {
-#if defined(__SSE__)
-  constexpr unsigned kFlushToZeroAndDenormalsAreZero = 0x8040;
-  _mm_setcsr(_mm_getcsr() | kFlushToZeroAndDenormalsAreZero);
-#elif defined(__aarch64__)
-  std::uint64_t fpcr = 0;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-  __asm__ volatile("msr fpcr, %0" : : "r"(fpcr | (1ULL << 24)));
-#endif
+DenormalsFlushed::DenormalsFlushed() : saved_(control_word()) {
+  set_control_word(saved_ | kFlushBits);
+  // Once for each pool thread of this process: they keep the setting from then on.
+  static const bool pool_is_set = [] {
+#pragma omp parallel
+    set_control_word(control_word() | kFlushBits);
+    return true;
+  }();
+  static_cast<void>(pool_is_set);
+}
+
+DenormalsFlushed::~DenormalsFlushed() {
+  set_control_word(saved_);
 }
 
 void detail::parallel_for(std::int64_t count, std::int64_t grain, ParallelBody body,
