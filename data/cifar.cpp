@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPixelBytes = 3 * 32 * 32;
+constexpr std::size_t kPixelBytes = std::size_t{3} * 32 * 32;
 constexpr std::size_t kRecordBytes = 1 + kPixelBytes;
 
 /// The paths without ".gz", sorted; each file once even when it is there both ways.
