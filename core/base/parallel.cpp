@@ -10,6 +10,33 @@
 namespace graft {
 namespace {
 
+// The register that says how this thread rounds and whether denormals count as zero.
+#if defined(__SSE__)
+constexpr std::uint64_t kFlushDenormals = 0x8040;
+std::uint64_t float_control() {
+  return _mm_getcsr();
+}
+void set_float_control(std::uint64_t control) {
+  _mm_setcsr(static_cast<unsigned>(control));
+}
+#elif defined(__aarch64__)
+constexpr std::uint64_t kFlushDenormals = 1ULL << 24;
+std::uint64_t float_control() {
+  std::uint64_t control = 0;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+  return control;
+}
+void set_float_control(std::uint64_t control) {
+  __asm__ volatile("msr fpcr, %0" : : "r"(control));
+}
+#else
+constexpr std::uint64_t kFlushDenormals = 0;
+std::uint64_t float_control() {
+  return 0;
+}
+void set_float_control(std::uint64_t) {}
+#endif
+
 int& count_setting() {
   static int count = omp_get_num_procs();
   return count;
@@ -28,14 +55,7 @@ void set_thread_count(int count) {
 }
 
 void flush_denormals_on_this_thread() {
-#if defined(__SSE__)
-  constexpr unsigned kFlushToZeroAndDenormalsAreZero = 0x8040;
-  _mm_setcsr(_mm_getcsr() | kFlushToZeroAndDenormalsAreZero);
-#elif defined(__aarch64__)
-  std::uint64_t fpcr = 0;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-  __asm__ volatile("msr fpcr, %0" : : "r"(fpcr | (1ULL << 24)));
-#endif
+  set_float_control(float_control() | kFlushDenormals);
 }
 
 void detail::parallel_for(std::int64_t count, std::int64_t grain, ParallelBody body,
@@ -47,12 +67,17 @@ void detail::parallel_for(std::int64_t count, std::int64_t grain, ParallelBody b
     body(context, 0, count);
     return;
   }
+  const std::uint64_t control = float_control();
+  const std::int64_t share = count / pieces;
+  const std::int64_t longer = count % pieces;  // so many pieces have one more
 #pragma omp parallel num_threads(pieces)
   {
+    if (omp_get_thread_num() != 0) set_float_control(control);
     // The runtime may give fewer threads than asked for; the pieces stay the same.
     for (std::int64_t piece = omp_get_thread_num(); piece < pieces;
          piece += omp_get_num_threads()) {
-      body(context, count * piece / pieces, count * (piece + 1) / pieces);
+      const std::int64_t first = piece * share + std::min(piece, longer);
+      body(context, first, first + share + (piece < longer ? 1 : 0));
     }
   }
 }

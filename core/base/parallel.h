@@ -11,8 +11,8 @@ int thread_count();
 /// Sets it for kernels planned from now on. Throws Error{argument} if below 1.
 void set_thread_count(int count);
 
-/// Makes this thread treat denormals as zero: a denormal gradient slows a step tenfold. Every
-/// thread of the pool gets it at the first parallel loop; threads made elsewhere call it.
+/// Makes this thread treat denormals as zero: a denormal gradient slows a step tenfold. The pool's
+/// threads take the setting over from the thread that calls `parallel_for`.
 void flush_denormals_on_this_thread();
 
 namespace detail {
