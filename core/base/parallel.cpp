@@ -10,31 +10,30 @@
 namespace graft {
 namespace {
 
-// The register that says how this thread rounds and whether denormals count as zero.
 #if defined(__SSE__)
-constexpr std::uint64_t kFlushDenormals = 0x8040;
-std::uint64_t float_control() {
+constexpr std::uint64_t kFlushBits = 0x8040;  // MXCSR: flush to zero, denormals are zero
+std::uint64_t control_word() {
   return _mm_getcsr();
 }
-void set_float_control(std::uint64_t control) {
-  _mm_setcsr(static_cast<unsigned>(control));
+void set_control_word(std::uint64_t word) {
+  _mm_setcsr(static_cast<unsigned>(word));
 }
 #elif defined(__aarch64__)
-constexpr std::uint64_t kFlushDenormals = 1ULL << 24;
-std::uint64_t float_control() {
-  std::uint64_t control = 0;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(control));
-  return control;
+constexpr std::uint64_t kFlushBits = std::uint64_t{1} << 24;  // FPCR: flush to zero
+std::uint64_t control_word() {
+  std::uint64_t word = 0;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+  return word;
 }
-void set_float_control(std::uint64_t control) {
-  __asm__ volatile("msr fpcr, %0" : : "r"(control));
+void set_control_word(std::uint64_t word) {
+  __asm__ volatile("msr fpcr, %0" : : "r"(word));
 }
 #else
-constexpr std::uint64_t kFlushDenormals = 0;
-std::uint64_t float_control() {
+constexpr std::uint64_t kFlushBits = 0;
+std::uint64_t control_word() {
   return 0;
 }
-void set_float_control(std::uint64_t) {}
+void set_control_word(std::uint64_t) {}
 #endif
 
 int& count_setting() {
@@ -54,8 +53,19 @@ void set_thread_count(int count) {
   omp_set_num_threads(count);
 }
 
-void flush_denormals_on_this_thread() {
-  set_float_control(float_control() | kFlushDenormals);
+DenormalsFlushed::DenormalsFlushed() : saved_(control_word()) {
+  set_control_word(saved_ | kFlushBits);
+  // Each thread that opens parallel regions has a pool of its own: once for each of those.
+  thread_local const bool pool_is_set = [] {
+#pragma omp parallel
+    set_control_word(control_word() | kFlushBits);
+    return true;
+  }();
+  static_cast<void>(pool_is_set);
+}
+
+DenormalsFlushed::~DenormalsFlushed() {
+  set_control_word(saved_);
 }
 
 void detail::parallel_for(std::int64_t count, std::int64_t grain, ParallelBody body,
@@ -67,12 +77,12 @@ void detail::parallel_for(std::int64_t count, std::int64_t grain, ParallelBody b
     body(context, 0, count);
     return;
   }
-  const std::uint64_t control = float_control();
   const std::int64_t share = count / pieces;
   const std::int64_t longer = count % pieces;  // so many pieces have one more
-#pragma omp parallel num_threads(pieces)
+  // The whole team even for fewer pieces: libgomp ends the threads that a smaller team leaves out,
+  // and would have to start them again for the next loop.
+#pragma omp parallel num_threads(thread_count())
   {
-    if (omp_get_thread_num() != 0) set_float_control(control);
     // The runtime may give fewer threads than asked for; the pieces stay the same.
     for (std::int64_t piece = omp_get_thread_num(); piece < pieces;
          piece += omp_get_num_threads()) {

@@ -11,9 +11,19 @@ int thread_count();
 /// Sets it for kernels planned from now on. Throws Error{argument} if below 1.
 void set_thread_count(int count);
 
-/// Makes this thread treat denormals as zero: a denormal gradient slows a step tenfold. The pool's
-/// threads take the setting over from the thread that calls `parallel_for`.
-void flush_denormals_on_this_thread();
+/// While it lives, the calling thread treats denormals as zero: a denormal gradient slows a step
+/// tenfold. The threads of the OpenMP pool, on which the loops of Graft and oneDNN run, get the
+/// setting with the first of these on their starting thread, and keep it.
+class DenormalsFlushed {
+ public:
+  DenormalsFlushed();
+  ~DenormalsFlushed();
+  DenormalsFlushed(const DenormalsFlushed&) = delete;
+  DenormalsFlushed& operator=(const DenormalsFlushed&) = delete;
+
+ private:
+  std::uint64_t saved_;
+};
 
 namespace detail {
 using ParallelBody = void (*)(void* context, std::int64_t first, std::int64_t last);

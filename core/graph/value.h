@@ -71,6 +71,10 @@ class Value {
   /// type or shape differ.
   void set_initializer(Tensor tensor);
 
+  /// An initializer whose elements change between runs (a parameter, a running statistic, optimizer
+  /// state): inference and folding must not look at them.
+  bool is_variable = false;
+
   /// What a file held beside name, type and tensor. Only io reads and writes these.
   std::string preserved_info{};
   std::string preserved_tensor{};

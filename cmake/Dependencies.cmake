@@ -1,0 +1,75 @@
+# Finds the third-party libraries; link them PRIVATE. scripts/setup installs all of them.
+
+set(graft_default_prefix "${PROJECT_SOURCE_DIR}/third_party")
+if(DEFINED ENV{GRAFT_PREFIX})
+  set(graft_default_prefix "$ENV{GRAFT_PREFIX}")
+endif()
+set(GRAFT_PREFIX "${graft_default_prefix}" CACHE PATH "Where scripts/setup put onnx and oneDNN")
+list(PREPEND CMAKE_PREFIX_PATH "${GRAFT_PREFIX}/onnx" "${GRAFT_PREFIX}/python")
+
+# graft_fetch(NAME repository tag): NAME is found on the system or, failing that, downloaded.
+function(graft_fetch name repository tag)
+  set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # so that the switches below reach older projects
+  set(BUILD_TESTING OFF)
+  set(EIGEN_BUILD_DOC OFF)
+  set(INSTALL_GTEST OFF)
+  FetchContent_Declare(${name} GIT_REPOSITORY ${repository} GIT_TAG ${tag} GIT_SHALLOW ON SYSTEM
+                       FIND_PACKAGE_ARGS)
+  FetchContent_MakeAvailable(${name})
+endfunction()
+
+if(GRAFT_FETCH_DEPENDENCIES)
+  include(FetchContent)
+  graft_fetch(Eigen3 https://gitlab.com/libeigen/eigen.git 3.4.0)
+  graft_fetch(nlohmann_json https://github.com/nlohmann/json.git v3.11.3)
+  graft_fetch(CLI11 https://github.com/CLIUtils/CLI11.git v2.4.2)
+  graft_fetch(fmt https://github.com/fmtlib/fmt.git 10.2.1)
+  if(GRAFT_BUILD_TESTS)
+    graft_fetch(GTest https://github.com/google/googletest.git v1.14.0)
+  endif()
+else()
+  find_package(Eigen3 3.3 REQUIRED NO_MODULE)
+  find_package(nlohmann_json REQUIRED)
+  find_package(CLI11 REQUIRED)
+  find_package(fmt REQUIRED)
+  if(GRAFT_BUILD_TESTS)
+    find_package(GTest REQUIRED)
+  endif()
+endif()
+
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(benchmark QUIET)
+
+# libonnx's package expects Protobuf's targets to be there already.
+find_package(Protobuf CONFIG QUIET)
+if(NOT Protobuf_FOUND)
+  find_package(Protobuf 3.21 MODULE REQUIRED)
+endif()
+find_package(ONNX CONFIG QUIET)
+if(NOT ONNX_FOUND)
+  message(FATAL_ERROR "libonnx not found in ${GRAFT_PREFIX}/onnx: run scripts/setup, "
+                      "or set GRAFT_PREFIX or CMAKE_PREFIX_PATH")
+endif()
+
+# GRAFT_ONEDNN is what to link for oneDNN: its target, or nothing. Installed programs look for its
+# library where it was found (CMake would drop a path within the source tree by itself).
+set(GRAFT_ONEDNN "")
+set(graft_install_rpath "")
+if(GRAFT_WITH_ONEDNN)
+  find_package(dnnl 3 CONFIG QUIET)
+  if(dnnl_FOUND)
+    set(GRAFT_ONEDNN DNNL::dnnl)
+    set(graft_install_rpath "$<TARGET_FILE_DIR:DNNL::dnnl>")
+  elseif(NOT GRAFT_WITH_ONEDNN STREQUAL "AUTO")
+    message(FATAL_ERROR "GRAFT_WITH_ONEDNN is ON, but oneDNN 3 was not found: run scripts/setup")
+  endif()
+endif()
+
+set(graft_onednn_version none)
+if(GRAFT_ONEDNN)
+  set(graft_onednn_version ${dnnl_VERSION})
+endif()
+message(STATUS "onnx ${ONNX_VERSION}, protobuf ${Protobuf_VERSION}, oneDNN ${graft_onednn_version}")

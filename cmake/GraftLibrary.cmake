@@ -1,0 +1,99 @@
+# The functions that a folder's CMakeLists.txt is made of.
+
+# graft_sources(<variable> [folder...]): the *.cpp of the current folder and the folders named.
+# A *_onednn.cpp is left out without oneDNN, a no_onednn.cpp with it.
+function(graft_sources variable)
+  set(patterns "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  foreach(folder IN LISTS ARGN)
+    list(APPEND patterns "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  if(GRAFT_ONEDNN)
+    list(FILTER sources EXCLUDE REGEX "/no_onednn\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "[^/]_onednn\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "/onednn[^/]*\\.cpp$")
+  endif()
+  set(${variable} "${sources}" PARENT_SCOPE)
+endfunction()
+
+# graft_library(<name> [FOLDERS folder...] [DEPENDS name...] [PRIVATE target...])
+#
+# Static library graft_<name> of the folder's sources (and those of FOLDERS below it). DEPENDS are
+# Graft's own libraries, by <name>, and reach who links this one; PRIVATE is third party.
+#
+#   graft_library(graph DEPENDS tensor PRIVATE fmt::fmt)
+function(graft_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;DEPENDS;PRIVATE")
+  set(target graft_${name})
+  graft_sources(sources ${arg_FOLDERS})
+  add_library(${target} STATIC ${sources})
+  add_library(graft::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  graft_target_options(${target})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                              $<INSTALL_INTERFACE:include/graft>)
+  list(TRANSFORM arg_DEPENDS PREPEND graft_)
+  target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
+  set_property(GLOBAL APPEND PROPERTY GRAFT_LIBRARIES ${target})
+endfunction()
+
+# graft_umbrella(): graft::graft, all libraries in one name.
+function(graft_umbrella)
+  get_property(libraries GLOBAL PROPERTY GRAFT_LIBRARIES)
+  add_library(graft_all INTERFACE)
+  add_library(graft::graft ALIAS graft_all)
+  set_target_properties(graft_all PROPERTIES EXPORT_NAME graft)
+  target_link_libraries(graft_all INTERFACE ${libraries})
+endfunction()
+
+# graft_program(<name> FOLDER <folder in the build tree> SOURCES file... LINK target...)
+function(graft_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  graft_target_options(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LINK})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${arg_FOLDER}"
+    INSTALL_RPATH "${graft_install_rpath}")
+endfunction()
+
+# graft_tool(<name> LINK target...): the folder's sources make one program, at the top of the build.
+function(graft_tool name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  graft_sources(sources)
+  graft_program(${name} SOURCES ${sources} LINK ${arg_LINK})
+  if(GRAFT_INSTALL)
+    install(TARGETS ${name} RUNTIME DESTINATION bin)
+  endif()
+endfunction()
+
+# graft_examples(): every *.cpp of the folder is a program in examples/ of the build.
+function(graft_examples)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    graft_program(${name} FOLDER examples SOURCES ${source} LINK graft::graft)
+  endforeach()
+endfunction()
+
+# graft_test(<folder> LINK target...): one GoogleTest program of the *_test.cpp (and helpers) below
+# a folder. Tests run in the repository's root and carry the folder's name as label.
+function(graft_test folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+  if(NOT sources MATCHES "_test\\.cpp")
+    message(FATAL_ERROR "no *_test.cpp in ${CMAKE_CURRENT_SOURCE_DIR}/${folder}")
+  endif()
+  set(name ${folder}_test)
+  graft_program(${name} FOLDER tests SOURCES ${sources} LINK ${arg_LINK} GTest::gmock
+                GTest::gtest_main)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name}
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 120
+    TEST_PREFIX ${folder}.
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    # Tests run side by side: a waiting thread that spins would starve the other test.
+    PROPERTIES LABELS ${folder} TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)
+endfunction()

@@ -1,0 +1,43 @@
+# What every Graft target is compiled with.
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(GRAFT_CCACHE ccache)
+if(GRAFT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${GRAFT_CCACHE}")
+endif()
+
+# NaN and infinity keep their meaning, so no -ffast-math; what it gives without that is taken.
+# Designated initialisers leave fields to their defaults by intent. Warnings that rest on the
+# optimiser's guesses, often wrong in GCC 12, never stop a build.
+set(graft_compile_options
+    -fno-math-errno -fno-trapping-math
+    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+
+if(GRAFT_NATIVE)
+  list(APPEND graft_compile_options -march=native)
+endif()
+if(GRAFT_WERROR)
+  list(APPEND graft_compile_options -Werror
+       $<$<CXX_COMPILER_ID:GNU>:-Wno-error=array-bounds>
+       $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>
+       $<$<CXX_COMPILER_ID:GNU>:-Wno-error=stringop-overflow>
+       $<$<CXX_COMPILER_ID:GNU>:-Wno-error=stringop-overread>)
+endif()
+if(GRAFT_SANITIZE)
+  set(graft_sanitize_options -fsanitize=${GRAFT_SANITIZE} -fno-sanitize-recover=all
+                             -fno-omit-frame-pointer)
+endif()
+
+# Gives one target the options above and OpenMP, which headers use as well as sources.
+function(graft_target_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE ${graft_compile_options} ${graft_sanitize_options})
+  target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+  target_link_options(${target} PRIVATE ${graft_sanitize_options})
+  target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX)
+endfunction()

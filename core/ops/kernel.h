@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/graph/graph.h"
+
+namespace graft {
+
+/// What changes from run to run beside the data.
+struct RunState {
+  /// Counts runs of the plan from 0: random ops draw from (seed, step, op id).
+  std::uint64_t step = 0;
+};
+
+/// Memory of one call. Left-out inputs and outputs are null. Outputs are never read before written.
+struct KernelArgs {
+  const void* const* inputs;
+  void* const* outputs;
+  /// As many bytes as the factory asked for, aligned to Device::kAlignment; not initialised.
+  void* workspace;
+  const RunState* run;
+
+  template <class T>
+  const T* input(int index) const {
+    return static_cast<const T*>(inputs[index]);
+  }
+  template <class T>
+  T* output(int index = 0) const {
+    return static_cast<T*>(outputs[index]);
+  }
+};
+
+/// A prepared call. It never allocates, never throws, never waits for the device. Empty: "not I".
+using Kernel = std::function<void(const KernelArgs&)>;
+
+/// Element type and concrete shape.
+struct TensorSpec {
+  DType dtype = DType::undefined;
+  Shape shape{};
+};
+
+/// What a factory sees when the plan is built: everything but the data.
+class KernelRequest {
+ public:
+  /// All types and shapes of the node's values must be known.
+  KernelRequest(const Node& node, Device& device);
+
+  const Node& node() const { return node_; }
+  const Attributes& attributes() const { return node_.attributes; }
+  Device& device() const { return device_; }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  int output_count() const { return static_cast<int>(outputs_.size()); }
+  bool has_input(int index) const { return node_.input(index) != nullptr; }
+  bool has_output(int index) const { return node_.output(index) != nullptr; }
+  /// dtype undefined when left out.
+  const TensorSpec& input(int index) const;
+  const TensorSpec& output(int index = 0) const;
+  DType dtype(int index = 0) const { return input(index).dtype; }
+  const Shape& shape(int index = 0) const { return input(index).shape; }
+  /// The elements when they are known before the run; else not defined.
+  Tensor constant(int index) const;
+
+  /// Scratch memory for each call; the last request counts.
+  void need_workspace(std::size_t bytes) { workspace_bytes_ = bytes; }
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+ private:
+  const Node& node_;
+  Device& device_;
+  std::vector<TensorSpec> inputs_;
+  std::vector<TensorSpec> outputs_;
+  std::size_t workspace_bytes_ = 0;
+};
+
+/// Decodes attributes and builds descriptors once. Returns an empty Kernel for a case it does not
+/// take: the next candidate is asked.
+using KernelFactory = Kernel (*)(KernelRequest& request);
+
+struct KernelDef {
+  std::string_view op;
+  std::string_view domain = "";
+  DeviceKind device = DeviceKind::cpu;
+  /// "onednn", "eigen", "reference", ...
+  std::string_view name;
+  KernelFactory make;
+};
+
+/// A prepared kernel and what it needs.
+struct PreparedKernel {
+  Kernel run;
+  std::string_view name;
+  std::size_t workspace_bytes = 0;
+};
+
+/// The first candidate that takes the node on this device.
+/// Throws Error{unsupported} naming op, element types, shapes and node when there is none.
+PreparedKernel prepare_kernel(const Node& node, Device& device);
+/// Every candidate that takes it, in order: for tests.
+std::vector<PreparedKernel> prepare_all_kernels(const Node& node, Device& device);
+
+}  // namespace graft

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/ops/gradient.h"
+#include "core/ops/infer.h"
+#include "core/ops/sample.h"
+
+namespace graft {
+
+/// A version of the op set in which the op first stood or last changed, and what changed then.
+struct Since {
+  int version;
+  std::string_view change = "";
+};
+
+enum class Arity { required, optional, variadic };
+
+struct Param {
+  std::string_view name;
+  Arity arity = Arity::required;
+};
+
+enum class AttributeType { integer, number, text, integers, numbers, texts, tensor, graph };
+
+struct AttributeDef {
+  std::string_view name;
+  AttributeType type;
+  bool required = false;
+};
+
+/// Which output may share memory with which input.
+enum class AliasKind {
+  view,      ///< always the same bytes under another shape: no kernel runs
+  in_place,  ///< the kernel works when both are one buffer; the planner decides
+  state,     ///< the output is the input's new content: an update of a variable
+};
+
+struct Alias {
+  int output;
+  int input;
+  AliasKind kind;
+};
+
+/// Rewrites the node, if it stands in the form of opset `from`, into the newest form; new nodes go
+/// through the builder, which inserts before the node. The node may be left without uses: the pass
+/// removes it then.
+using Upgrade = void (*)(Node& node, std::int64_t from, Builder& builder);
+
+/// All that Graft knows about an op, in one place: the registry drives inference, autograd,
+/// planning, tests, docs and `graft inspect`. Kernels register beside it, per device.
+struct OpDef {
+  std::string_view name;
+  std::string_view domain = "";
+  std::vector<Since> since;  ///< oldest first
+  std::vector<Param> inputs;
+  std::vector<Param> outputs;
+  std::vector<AttributeDef> attributes = {};
+  Infer infer;
+  Upgrade upgrade = nullptr;
+  std::vector<Alias> aliases = {};
+  Backward backward;  ///< no default: each op says how it is differentiated, or why not
+  Samples samples;    ///< an op without samples fails the sweep
+
+  /// The newest version; 1 for internal ops.
+  int newest() const { return since.empty() ? 1 : since.back().version; }
+  /// Updates a variable, so it must run though nothing reads its outputs.
+  bool updates_state() const;
+};
+
+}  // namespace graft

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/ops/kernel.h"
+#include "core/ops/op_def.h"
+
+namespace graft {
+
+/// All ops, in the order of registration. Filled once from the families named in
+/// core/ops/CMakeLists.txt; read-only after that.
+class OpRegistry {
+ public:
+  static const OpRegistry& instance();
+
+  /// Throws Error{argument} if the op is there already.
+  void add(OpDef def);
+  /// Null when unknown.
+  const OpDef* find(std::string_view op, std::string_view domain = "") const;
+  const OpDef* find(const Node& node) const { return find(node.op_type(), node.domain()); }
+  /// Throws Error{unsupported} naming op and node.
+  const OpDef& get(const Node& node) const;
+  const std::deque<OpDef>& all() const { return defs_; }
+
+ private:
+  std::deque<OpDef> defs_;
+  std::unordered_map<std::string, const OpDef*> by_name_;
+};
+
+/// All kernels. For an op and device, those registered first are tried first.
+class KernelRegistry {
+ public:
+  static const KernelRegistry& instance();
+
+  void add(KernelDef def);
+  const std::vector<KernelDef>& find(DeviceKind device, std::string_view op,
+                                     std::string_view domain) const;
+
+ private:
+  std::unordered_map<std::string, std::vector<KernelDef>> by_key_;
+};
+
+/// The highest version of the standard op set whose ops the rows describe.
+inline constexpr int kNewestOpset = 28;
+
+}  // namespace graft

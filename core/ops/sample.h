@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/shape.h"
+#include "core/graph/attribute.h"
+
+namespace graft {
+
+/// One input of a sample. Elements are `values` when given; else uniform in [low, high], or, with
+/// `distinct`, a shuffled grid in that range, so that no two are near each other (max, sort).
+struct SampleInput {
+  Shape shape{};
+  double low = -1.0;
+  double high = 1.0;
+  std::vector<double> values{};
+  /// f32 stands for "the float type under test": the sweep also runs it in f64.
+  DType dtype = DType::f32;
+  bool distinct = false;
+  /// Known before the run (axes, shapes, pads): becomes an initializer.
+  bool is_constant = false;
+  bool is_absent = false;
+};
+
+/// A constant i64 input: axes, shapes, pads.
+inline SampleInput ints(std::vector<double> values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  return {.shape = {count}, .values = std::move(values), .dtype = DType::i64, .is_constant = true};
+}
+inline SampleInput absent() {
+  return {.is_absent = true};
+}
+
+/// One call of an op on which the sweep tests every property.
+struct Sample {
+  /// Unique within the op, snake_case.
+  std::string name;
+  std::vector<SampleInput> inputs;
+  Attributes attributes{};
+  int outputs = 1;
+  /// Says why the gradient cannot be checked by differences (a random or integer result); else
+  /// empty.
+  std::string no_gradient_check{};
+  /// f32 against f64: |difference| <= absolute + relative * |reference|.
+  double relative = 1.3e-6;
+  double absolute = 1e-5;
+};
+
+using Samples = std::vector<Sample> (*)();
+
+}  // namespace graft

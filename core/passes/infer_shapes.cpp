@@ -1,0 +1,39 @@
+#include "core/ops/infer.h"
+#include "core/passes/pass.h"
+
+namespace graft::passes {
+namespace {
+
+/// Infers one node; where inference knows less than the declared type, the declared one stays.
+bool infer_node(Node& node) {
+  std::vector<ValueType> declared;
+  for (int i = 0; i < node.output_count(); ++i) {
+    declared.push_back(node.output(i) == nullptr ? ValueType{} : node.output(i)->type());
+  }
+  infer(node);
+  bool changed = false;
+  for (int i = 0; i < node.output_count(); ++i) {
+    Value* const output = node.output(i);
+    if (output == nullptr) continue;
+    const ValueType& before = declared[static_cast<std::size_t>(i)];
+    ValueType type = output->type();
+    if (type.dtype == DType::undefined) type.dtype = before.dtype;
+    if (!type.shape) type.shape = before.shape;
+    changed |= type != before;
+    output->set_type(std::move(type));
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool infer_shapes(Graph& graph) {
+  bool changed = false;
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, [&](Graph& body) { changed |= infer_shapes(body); });
+    changed |= infer_node(*node);
+  }
+  return changed;
+}
+
+}  // namespace graft::passes

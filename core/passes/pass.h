@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/graph/model.h"
+
+namespace graft::passes {
+
+// A pass is a function on a graph that returns whether it changed anything. Each stands in a file
+// of its own with a test of its own. All work on a working copy, never on the user's model.
+
+/// Rewrites every node into the newest form of its op, so that inference, rules and kernels know
+/// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers.
+/// Throws Error{unsupported} for an op that Graft does not know, listing all of them.
+bool upgrade_opset(Model& model);
+
+/// Gives the graph inputs these types and shapes (one a non-initializer input, in order) and
+/// forgets what is recorded of all values that depend on them, since files often hold stale shapes.
+/// Throws Error{shape} or Error{type} naming the input if its declared type says otherwise.
+void bind_inputs(Graph& graph, const std::vector<ValueType>& types);
+
+/// The graph inputs that a caller must give: those without a default value.
+std::vector<Value*> required_inputs(const Graph& graph);
+
+/// Infers types and shapes of all values in node order, bodies included. What inference cannot say
+/// keeps its declared type. Throws Error{shape} or Error{type} naming the node.
+bool infer_shapes(Graph& graph);
+
+/// Evaluates nodes whose inputs are known before the run (initializers that are no variables), and
+/// Shape and Size of values with known shapes; repeats inference as shapes become known.
+/// Random ops stay. Runs on the CPU.
+bool fold_constants(Graph& graph);
+
+/// Removes nodes whose outputs nobody reads (but those that update a variable) and initializers
+/// without readers.
+bool eliminate_dead(Graph& graph);
+
+/// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
+bool decompose(Graph& graph);
+
+/// Puts BatchNormalization and Dropout into training form. Running statistics become variables that
+/// the step updates. `seed` starts the random numbers of Dropout.
+bool train_mode(Graph& graph, std::uint64_t seed);
+
+}  // namespace graft::passes

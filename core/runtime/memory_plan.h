@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace graft {
+
+/// A buffer that must exist from step `first` to step `last`, both included.
+struct Lifetime {
+  std::size_t bytes;
+  int first;
+  int last;
+};
+
+struct MemoryPlan {
+  /// Where each buffer starts, aligned to Device::kAlignment.
+  std::vector<std::size_t> offsets;
+  std::size_t arena_bytes = 0;
+  /// The most bytes alive at one step: no plan needs fewer.
+  std::size_t lower_bound_bytes = 0;
+};
+
+/// Places buffers in one arena so that no two that live at the same step overlap. Greedy by size:
+/// the largest first, each at the lowest offset that is free throughout its lifetime.
+/// Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
+
+}  // namespace graft

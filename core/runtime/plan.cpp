@@ -1,0 +1,255 @@
+#include "core/runtime/plan.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "core/base/parallel.h"
+#include "core/passes/pass.h"
+#include "core/runtime/memory_plan.h"
+#include "core/runtime/storage.h"
+
+namespace graft {
+namespace {
+
+struct Step {
+  const Node* node;
+  PreparedKernel kernel;
+  std::size_t first_pointer;  // inputs, then outputs, in State::pointers
+  int input_count;
+  void* workspace;
+};
+
+/// A place in State::pointers that follows the caller's tensor.
+struct Patch {
+  std::size_t pointer;
+  int input_index;
+};
+
+struct Dead {
+  void* memory;
+  std::size_t bytes;
+};
+
+}  // namespace
+
+struct Plan::State {
+  std::unique_ptr<Graph> graph;
+  PlanOptions options;
+  std::vector<Value*> inputs;
+  std::vector<TensorSpec> input_specs;
+  StorageMap storage;
+  MemoryPlan memory;
+  std::vector<std::size_t> offset_of_storage;
+  Tensor arena;
+  std::vector<Step> steps;
+  std::vector<void*> pointers;
+  std::vector<Patch> patches;
+  std::vector<void*> bound_inputs;
+  std::vector<std::vector<Dead>> dead_after;  // only when poisoning
+  bool profiling = false;
+  std::vector<double> seconds;
+
+  void place();
+  void prepare_kernels();
+  void connect();
+  void collect_dead();
+  void* address(const Value* value) const;
+  void bind(std::span<const Tensor> given);
+  void execute(const RunState& run);
+  void execute_with_checks(const RunState& run);
+};
+
+void Plan::State::prepare_kernels() {
+  for (const Node* node : kernel_nodes(*graph)) {
+    steps.push_back(
+        {node, prepare_kernel(*node, *options.device), 0, node->input_count(), nullptr});
+  }
+}
+
+void Plan::State::place() {
+  storage = assign_storage(*graph);
+  std::vector<Lifetime> lifetimes;
+  std::vector<std::size_t> owner;
+  for (std::size_t i = 0; i < storage.storages.size(); ++i) {
+    const Storage& one = storage.storages[i];
+    if (one.place != Storage::Place::arena) continue;
+    lifetimes.push_back({one.bytes, one.first, one.last});
+    owner.push_back(i);
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const int when = static_cast<int>(i);
+    lifetimes.push_back({steps[i].kernel.workspace_bytes, when, when});
+  }
+  memory = plan_memory(lifetimes);
+  arena =
+      Tensor::empty(DType::u8, {static_cast<std::int64_t>(memory.arena_bytes)}, *options.device);
+  offset_of_storage.resize(storage.storages.size());
+  for (std::size_t i = 0; i < owner.size(); ++i) offset_of_storage[owner[i]] = memory.offsets[i];
+  auto* const base = static_cast<std::byte*>(arena.data());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    steps[i].workspace = base + memory.offsets[owner.size() + i];
+  }
+}
+
+void* Plan::State::address(const Value* value) const {
+  const Storage& one = storage[value];
+  switch (one.place) {
+    case Storage::Place::arena:
+      return static_cast<std::byte*>(arena.data()) +
+             offset_of_storage[static_cast<std::size_t>(storage.of_value.at(value))];
+    case Storage::Place::initializer:
+      return one.tensor.data();
+    case Storage::Place::input:
+      break;
+  }
+  return bound_inputs.empty() ? nullptr : bound_inputs[static_cast<std::size_t>(one.input_index)];
+}
+
+void Plan::State::connect() {
+  const auto add = [&](const Value* value) {
+    if (value != nullptr && storage[value].place == Storage::Place::input) {
+      patches.push_back({pointers.size(), storage[value].input_index});
+    }
+    pointers.push_back(value == nullptr ? nullptr : address(value));
+  };
+  for (Step& step : steps) {
+    step.first_pointer = pointers.size();
+    for (const Value* input : step.node->inputs()) add(input);
+    for (int i = 0; i < step.node->output_count(); ++i) add(step.node->output(i));
+  }
+}
+
+void Plan::State::collect_dead() {
+  dead_after.resize(steps.size());
+  for (std::size_t i = 0; i < storage.storages.size(); ++i) {
+    const Storage& one = storage.storages[i];
+    if (one.place != Storage::Place::arena || one.last >= static_cast<int>(steps.size())) continue;
+    void* const memory_of_one = static_cast<std::byte*>(arena.data()) + offset_of_storage[i];
+    dead_after[static_cast<std::size_t>(one.last)].push_back({memory_of_one, one.bytes});
+  }
+}
+
+void Plan::State::bind(std::span<const Tensor> given) {
+  if (given.size() != inputs.size()) {
+    fail(ErrorKind::argument, "the plan has ", inputs.size(), " inputs, got ", given.size());
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const TensorSpec& want = input_specs[i];
+    if (given[i].dtype() != want.dtype || given[i].shape() != want.shape) {
+      fail(ErrorKind::shape, "input '", inputs[i]->name(), "' was planned as ",
+           describe(want.dtype, want.shape), ", got ", describe(given[i]));
+    }
+    if (&given[i].device() != options.device) {
+      fail(ErrorKind::device, "input '", inputs[i]->name(), "' lies on ", given[i].device().name(),
+           ", the plan runs on ", options.device->name());
+    }
+    bound_inputs[i] = given[i].data();
+  }
+  for (const Patch& patch : patches) {
+    pointers[patch.pointer] = bound_inputs[static_cast<std::size_t>(patch.input_index)];
+  }
+}
+
+void Plan::State::execute(const RunState& run) {
+  for (const Step& step : steps) {
+    void** const first = pointers.data() + step.first_pointer;
+    step.kernel.run({first, first + step.input_count, step.workspace, &run});
+  }
+}
+
+void Plan::State::execute_with_checks(const RunState& run) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kNanBits = 0xff;
+  if (options.poison) std::memset(arena.data(), kNanBits, arena.bytes());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    void** const first = pointers.data() + step.first_pointer;
+    const Clock::time_point start = Clock::now();
+    step.kernel.run({first, first + step.input_count, step.workspace, &run});
+    if (profiling) {
+      options.device->synchronize();
+      seconds[i] += std::chrono::duration<double>(Clock::now() - start).count();
+    }
+    if (!options.poison) continue;
+    std::memset(step.workspace, kNanBits, step.kernel.workspace_bytes);
+    for (const Dead& dead : dead_after[i]) std::memset(dead.memory, kNanBits, dead.bytes);
+  }
+}
+
+Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
+    : state_(std::make_unique<State>()) {
+  state_->graph = std::move(graph);
+  state_->options = options;
+  state_->inputs = passes::required_inputs(*state_->graph);
+  for (const Value* input : state_->inputs) {
+    state_->input_specs.push_back({input->dtype(), input->known_shape()});
+  }
+  if (options.poison && options.device->kind() != DeviceKind::cpu) {
+    fail(ErrorKind::argument, "poisoning needs the cpu, not ", options.device->name());
+  }
+  state_->prepare_kernels();
+  state_->place();
+  state_->bound_inputs.resize(state_->inputs.size());
+  state_->connect();
+  if (options.poison) state_->collect_dead();
+}
+
+Plan::~Plan() = default;
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+
+void Plan::run(std::span<const Tensor> inputs, const RunState& run) {
+  const DenormalsFlushed flushed;
+  state_->bind(inputs);
+  if (state_->options.poison || state_->profiling) {
+    state_->execute_with_checks(run);
+  } else {
+    state_->execute(run);
+  }
+  state_->options.device->synchronize();
+}
+
+Tensor Plan::output(int index) const {
+  const Value* const value = state_->graph->outputs().at(static_cast<std::size_t>(index));
+  return Tensor::view(value->dtype(), value->known_shape(), state_->address(value), nullptr,
+                      *state_->options.device);
+}
+
+int Plan::output_count() const {
+  return static_cast<int>(state_->graph->outputs().size());
+}
+
+const Graph& Plan::graph() const {
+  return *state_->graph;
+}
+
+std::size_t Plan::arena_bytes() const {
+  return state_->memory.arena_bytes;
+}
+
+std::size_t Plan::lower_bound_bytes() const {
+  return state_->memory.lower_bound_bytes;
+}
+
+std::size_t Plan::step_count() const {
+  return state_->steps.size();
+}
+
+std::vector<std::string> Plan::describe_steps() const {
+  std::vector<std::string> lines;
+  for (const Step& step : state_->steps) {
+    lines.push_back(text(step.node->label(), " by ", step.kernel.name));
+  }
+  return lines;
+}
+
+void Plan::set_profiling(bool on) {
+  state_->profiling = on;
+  state_->seconds.assign(state_->steps.size(), 0.0);
+}
+
+const std::vector<double>& Plan::step_seconds() const {
+  return state_->seconds;
+}
+
+}  // namespace graft

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/graph/graph.h"
+#include "core/ops/kernel.h"
+#include "core/tensor/tensor.h"
+
+namespace graft {
+
+struct PlanOptions {
+  Device* device = &cpu();
+  /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
+  /// before it is written then shows. For tests; slow.
+  bool poison = false;
+};
+
+/// A graph of known shapes made ready to run: prepared kernels in order, every buffer placed. After
+/// construction `run` neither allocates nor looks anything up. Not for use by two threads at once.
+class Plan {
+ public:
+  /// Takes the graph. Throws Error{unsupported} naming the node if a kernel is missing,
+  /// Error{memory} if the arena cannot be had.
+  explicit Plan(std::unique_ptr<Graph> graph, const PlanOptions& options = {});
+  ~Plan();
+  Plan(Plan&&) noexcept;
+  Plan& operator=(Plan&&) noexcept;
+
+  /// `inputs`: one tensor a required graph input, in order, on the plan's device, of the planned
+  /// type and shape. Throws Error{shape} otherwise.
+  void run(std::span<const Tensor> inputs, const RunState& state = {});
+
+  /// A view of graph output `index`; its elements are valid until the next run or the plan's end.
+  Tensor output(int index) const;
+  int output_count() const;
+
+  const Graph& graph() const;
+  std::size_t arena_bytes() const;
+  /// The most bytes that are alive at one step.
+  std::size_t lower_bound_bytes() const;
+  std::size_t step_count() const;
+  /// "Conv 'conv1' by onednn" for each step: for `graft bench` and tests.
+  std::vector<std::string> describe_steps() const;
+  /// Seconds that each step took, summed over the runs since `profile` was switched on.
+  void set_profiling(bool on);
+  const std::vector<double>& step_seconds() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace graft

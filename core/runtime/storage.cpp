@@ -1,0 +1,169 @@
+#include "core/runtime/storage.h"
+
+#include <algorithm>
+
+#include "core/ops/registry.h"
+#include "core/passes/pass.h"
+
+namespace graft {
+namespace {
+
+const Alias* find_alias(const Node& node, int output, AliasKind kind) {
+  for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
+    if (alias.output == output && alias.kind == kind) return &alias;
+  }
+  return nullptr;
+}
+
+bool is_view(const Node& node) {
+  return find_alias(node, 0, AliasKind::view) != nullptr;
+}
+
+std::size_t value_bytes(const Value& value) {
+  return bytes_of(value.dtype(), value.known_shape().size());
+}
+
+/// Walks the nodes in order and gives each output a storage.
+class Assigner {
+ public:
+  explicit Assigner(const Graph& graph) : graph_(graph) { count_last_reads(); }
+
+  StorageMap run() {
+    for (const Value* initializer : graph_.initializers()) {
+      add(initializer,
+          {.place = Storage::Place::initializer, .tensor = initializer->initializer()});
+    }
+    int input_index = 0;
+    for (const Value* input : passes::required_inputs(graph_)) {
+      add(input, {.place = Storage::Place::input, .input_index = input_index++});
+    }
+    int step = 0;
+    for (const auto& node : graph_.nodes()) {
+      for (int i = 0; i < node->output_count(); ++i) {
+        if (node->output(i) != nullptr) place_output(*node, i, step);
+      }
+      if (!is_view(*node)) ++step;
+    }
+    for (auto& storage : map_.storages) storage.last = std::max(storage.last, storage.first);
+    return std::move(map_);
+  }
+
+ private:
+  /// last_read_[value]: the step of its last reader, views followed to theirs; the end for outputs.
+  void count_last_reads() {
+    int step = 0;
+    std::vector<std::pair<const Node*, int>> steps;
+    for (const auto& node : graph_.nodes()) {
+      steps.emplace_back(node.get(), step);
+      if (!is_view(*node)) ++step;
+    }
+    end_ = step;
+    for (const Value* output : graph_.outputs()) last_read_[output] = end_;
+    for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
+      const auto& [node, when] = *at;
+      for (const Value* input : node->inputs()) {
+        if (input == nullptr) continue;
+        const int read = is_view(*node) ? last_read_[node->output(0)] : when;
+        int& last = last_read_.try_emplace(input, -1).first->second;
+        last = std::max(last, read);
+      }
+    }
+  }
+
+  int last_read(const Value* value) const {
+    const auto at = last_read_.find(value);
+    return at == last_read_.end() ? -1 : at->second;
+  }
+
+  int add(const Value* value, Storage storage) {
+    storage.bytes = value_bytes(*value);
+    map_.storages.push_back(std::move(storage));
+    const int index = static_cast<int>(map_.storages.size()) - 1;
+    map_.of_value[value] = index;
+    return index;
+  }
+
+  void share(const Value* output, const Value* input) {
+    const int index = map_.of_value.at(input);
+    map_.of_value[output] = index;
+    Storage& storage = map_.storages[static_cast<std::size_t>(index)];
+    storage.last = std::max(storage.last, last_read(output));
+  }
+
+  void place_output(const Node& node, int index, int step) {
+    const Value* const output = node.output(index);
+    if (const Alias* alias = find_alias(node, index, AliasKind::view)) {
+      share(output, node.input(alias->input));
+      return;
+    }
+    if (const Alias* alias = find_alias(node, index, AliasKind::state)) {
+      const Value* const state = node.input(alias->input);
+      if (state != nullptr) {
+        check_state(node, *state, step);
+        share(output, state);
+        return;
+      }
+    }
+    for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
+      if (alias.output == index && alias.kind == AliasKind::in_place &&
+          may_overwrite(node, alias.input, *output, step)) {
+        share(output, node.input(alias.input));
+        return;
+      }
+    }
+    add(output, {.first = step, .last = last_read(output)});
+  }
+
+  bool may_overwrite(const Node& node, int input_index, const Value& output, int step) const {
+    const Value* const input = node.input(input_index);
+    if (input == nullptr) return false;
+    const int index = map_.of_value.at(input);
+    const Storage& storage = map_.storages[static_cast<std::size_t>(index)];
+    if (storage.place != Storage::Place::arena || storage.last > step ||
+        value_bytes(*input) != value_bytes(output) || storage.bytes != value_bytes(output)) {
+      return false;
+    }
+    // Another operand or an earlier output in the same memory would be overwritten while read.
+    for (int i = 0; i < node.input_count(); ++i) {
+      if (i != input_index && node.input(i) != nullptr &&
+          map_.of_value.at(node.input(i)) == index) {
+        return false;
+      }
+    }
+    for (int i = 0; i < output.output_index(); ++i) {
+      if (node.output(i) != nullptr && map_.of_value.at(node.output(i)) == index) return false;
+    }
+    return true;
+  }
+
+  void check_state(const Node& node, const Value& state, int step) const {
+    if (!state.is_initializer()) {
+      fail(ErrorKind::model, node.label(), ": '", state.name(), "' is no variable to update");
+    }
+    if (last_read(&state) > step && last_read(&state) < end_) {
+      fail(ErrorKind::model, node.label(), ": variable '", state.name(),
+           "' is read after its update");
+    }
+  }
+
+  const Graph& graph_;
+  StorageMap map_;
+  std::unordered_map<const Value*, int> last_read_;
+  int end_ = 0;
+};
+
+}  // namespace
+
+std::vector<const Node*> kernel_nodes(const Graph& graph) {
+  std::vector<const Node*> nodes;
+  for (const auto& node : graph.nodes()) {
+    if (!is_view(*node)) nodes.push_back(node.get());
+  }
+  return nodes;
+}
+
+StorageMap assign_storage(const Graph& graph) {
+  return Assigner(graph).run();
+}
+
+}  // namespace graft

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace graft {
+
+/// Memory that one or more values share: an output that views or overwrites its input has none of
+/// its own.
+struct Storage {
+  enum class Place {
+    arena,        ///< inside the plan's arena, alive from `first` to `last`
+    input,        ///< the caller's tensor for graph input number `input_index`
+    initializer,  ///< the initializer's own tensor
+  };
+  Place place = Place::arena;
+  std::size_t bytes = 0;
+  int first = 0;
+  int last = 0;
+  int input_index = -1;
+  Tensor tensor{};  ///< of an initializer
+};
+
+/// Which memory each value lives in.
+struct StorageMap {
+  std::vector<Storage> storages;
+  std::unordered_map<const Value*, int> of_value;
+
+  const Storage& operator[](const Value* value) const {
+    return storages[static_cast<std::size_t>(of_value.at(value))];
+  }
+};
+
+/// The nodes of the graph that a kernel runs for; views need none.
+std::vector<const Node*> kernel_nodes(const Graph& graph);
+
+/// Assigns storage to every value; step i is the i-th of `kernel_nodes`. An output overwrites an
+/// input in place where its row allows it and nobody reads the input later. Graph outputs live to
+/// the end. All shapes must be known.
+/// Throws Error{model} if a variable is read after the node that updates it.
+StorageMap assign_storage(const Graph& graph);
+
+}  // namespace graft

@@ -1,0 +1,142 @@
+"""Tests of scripts/check_layers.py on small trees made for the purpose."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "check_layers.py"
+
+GOOD = {
+    "core/base/error.h": "#include <string>\n",
+    "core/tensor/tensor.h": '#include "core/base/error.h"\n',
+    "core/ops/matmul_cpu.cpp": '#include <Eigen/Dense>\n#include "core/tensor/tensor.h"\n',
+    "core/ops/internal_ops.h": "#include <vector>\n",
+    "core/ops/vector_internal.h": "#include <immintrin.h>\n",
+    "core/ops/add_cpu.cpp": '#include "core/ops/vector_internal.h"\n',
+    "core/layers/layers.h": '#include "core/ops/op_def.h"\n',
+    "core/passes/fuse.h": '#include "core/layers/layers.h"\n#include "core/ops/internal_ops.h"\n',
+    "core/device/cuda/stream.cpp": "#include <cuda_runtime.h>\n",
+    "io/proto/convert.h": "#include <onnx/onnx_pb.h>\n",
+    "io/onnx.cpp": '#include "io/proto/convert.h"\n',
+    "train/trainer.h": '#include "autograd/backward.h"\n#include "data/loader.h"\n',
+    "tools/graft/main.cpp": '#include <CLI/CLI.hpp>\n#include "train/trainer.h"\n',
+}
+
+
+def run(files):
+    """(exit code, output) of the checker on a tree of these files."""
+    with tempfile.TemporaryDirectory() as root:
+        for name, text in files.items():
+            path = Path(root, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, SCRIPT, root], capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+
+
+class CheckLayers(unittest.TestCase):
+    def expect(self, file, text, violation):
+        """The good tree with one more file shows just this violation."""
+        code, output = run(GOOD | {file: text})
+        self.assertEqual(code, 1, output)
+        self.assertEqual(output.splitlines(), [violation])
+
+    def test_good_tree_passes(self):
+        self.assertEqual(run(GOOD), (0, "layers: ok\n"))
+
+    def test_core_order(self):
+        self.expect(
+            "core/tensor/view.h",
+            '#include <vector>\n#include "core/ops/op_def.h"\n',
+            "core/tensor/view.h:2: core: core/tensor must not include core/ops: core/ops/op_def.h",
+        )
+        self.expect(
+            "core/layers/conv.cpp",
+            '#include "core/passes/fuse.h"\n',
+            "core/layers/conv.cpp:1: core: core/layers must not include core/passes: "
+            "core/passes/fuse.h",
+        )
+
+    def test_file_outside_the_layers_of_core(self):
+        self.expect("core/misc.h", "", "core/misc.h:1: core: belongs to no layer of core")
+
+    def test_star(self):
+        self.expect(
+            "io/save.cpp",
+            '#include "data/loader.h"\n',
+            "io/save.cpp:1: star: io must not include data: data/loader.h",
+        )
+        self.expect(
+            "core/graph/graph.cpp",
+            '#include "autograd/backward.h"\n',
+            "core/graph/graph.cpp:1: star: core/graph must not include autograd: "
+            "autograd/backward.h",
+        )
+        self.expect(
+            "data/csv.cpp",
+            '#include "core/graph/graph.h"\n',
+            "data/csv.cpp:1: star: data must not include core/graph: core/graph/graph.h",
+        )
+
+    def test_third_party_in_public_header(self):
+        self.expect(
+            "core/ops/kernel.h",
+            "#include <Eigen/Core>\n",
+            "core/ops/kernel.h:1: headers: a public header includes std and Graft only: Eigen/Core",
+        )
+
+    def test_path_not_from_the_root(self):
+        self.expect(
+            "core/ops/kernel.h",
+            '#include "op_def.h"\n',
+            "core/ops/kernel.h:1: root: write the path from the repository's root: op_def.h",
+        )
+
+    def test_internal_header(self):
+        self.expect(
+            "core/ops/kernel.h",
+            '#include "core/ops/vector_internal.h"\n',
+            "core/ops/kernel.h:1: internal: a public header includes an internal one: "
+            "core/ops/vector_internal.h",
+        )
+        self.expect(
+            "optim/adam.cpp",
+            '#include "core/ops/vector_internal.h"\n',
+            "optim/adam.cpp:1: internal: core/ops/vector_internal.h is internal to core",
+        )
+
+    def test_protobuf_outside_io_proto(self):
+        self.expect(
+            "io/onnx_save.cpp",
+            "#include <google/protobuf/message.h>\n",
+            "io/onnx_save.cpp:1: proto: protobuf and onnx belong in io/proto: "
+            "google/protobuf/message.h",
+        )
+
+    def test_cuda_outside_its_files(self):
+        self.expect(
+            "core/ops/softmax.cpp",
+            "#include <cuda_runtime.h>\n",
+            "core/ops/softmax.cpp:1: cuda: CUDA headers belong in core/device/cuda and *_cuda.*: "
+            "cuda_runtime.h",
+        )
+
+    def test_cycle(self):
+        code, output = run(
+            {
+                "core/graph/a.h": '#include "core/graph/b.h"\n',
+                "core/graph/b.h": '\n#include "core/graph/a.h"\n',
+            }
+        )
+        self.assertEqual(code, 1)
+        self.assertEqual(
+            output, "core/graph/b.h:2: cycle: core/graph/a.h -> core/graph/b.h -> core/graph/a.h\n"
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
