@@ -9,6 +9,20 @@
 
 namespace graft {
 
+/// Elements to step over in `input` to advance one along each axis of the output that it broadcasts
+/// to; 0 along the axes where it repeats.
+inline std::vector<std::int64_t> broadcast_strides(const Shape& input, const Shape& output) {
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(output.rank()), 0);
+  const std::vector<std::int64_t> own = input.strides();
+  const int extra = output.rank() - input.rank();
+  for (int axis = 0; axis < input.rank(); ++axis) {
+    if (input[axis] != 1) {
+      strides[static_cast<std::size_t>(axis + extra)] = own[static_cast<std::size_t>(axis)];
+    }
+  }
+  return strides;
+}
+
 /// Walks an output of N broadcast inputs as runs along the innermost axis. Neighbouring axes along
 /// which every input moves alike are merged, so a same-shape call is one run.
 template <int N>
@@ -47,18 +61,6 @@ class BroadcastLoop {
   }
 
  private:
-  static std::vector<std::int64_t> broadcast_strides(const Shape& input, const Shape& output) {
-    std::vector<std::int64_t> strides(static_cast<std::size_t>(output.rank()), 0);
-    const std::vector<std::int64_t> own = input.strides();
-    const int extra = output.rank() - input.rank();
-    for (int axis = 0; axis < input.rank(); ++axis) {
-      if (input[axis] != 1) {
-        strides[static_cast<std::size_t>(axis + extra)] = own[static_cast<std::size_t>(axis)];
-      }
-    }
-    return strides;
-  }
-
   void append_axis(std::int64_t dim, const std::array<std::int64_t, N>& step) {
     bool merges = !dims_.empty();
     for (int k = 0; merges && k < N; ++k) merges = steps_.back()[k] == step[k] * dim;
