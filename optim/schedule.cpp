@@ -20,11 +20,12 @@ double half_cosine(double first, double last, double share) {
 
 /// PyTorch's phases: up to step rise*total - 1, then down to step total - 1.
 double one_cycle(const Schedule& s, std::int64_t step, std::int64_t total) {
-  const double peak_step = static_cast<double>(s.rise) * static_cast<double>(total) - 1.0;
+  const double peak_step =
+      std::max(0.0, static_cast<double>(s.rise) * static_cast<double>(total) - 1.0);
   const double last_step = static_cast<double>(total) - 1.0;
   const double at = std::min(static_cast<double>(step), last_step);
   const double start = 1.0 / s.div;
-  if (at <= peak_step) return half_cosine(start, 1.0, at / peak_step);
+  if (at < peak_step) return half_cosine(start, 1.0, at / peak_step);
   const double share = last_step > peak_step ? (at - peak_step) / (last_step - peak_step) : 1.0;
   return half_cosine(1.0, start / s.final_div, share);
 }
