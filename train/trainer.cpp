@@ -18,7 +18,10 @@ class EpochSum {
   }
 
   EpochReport report(int epoch) const {
-    EpochReport report{.epoch = epoch, .samples = samples_, .seconds = seconds()};
+    EpochReport report;
+    report.epoch = epoch;
+    report.samples = samples_;
+    report.seconds = seconds();
     if (samples_ == 0) return report;
     report.loss = loss_ / static_cast<double>(samples_);
     if (has_accuracy_) report.accuracy = correct_ / static_cast<double>(samples_);
@@ -48,7 +51,8 @@ Trainer::Trainer(Model& model, TrainOptions options)
                  {.loss = options.loss, .output = options.output, .device = options.device}) {}
 
 StepReport Trainer::step(const Batch& batch) {
-  StepReport report{.samples = batch.size};
+  StepReport report;
+  report.samples = batch.size;
   report.loss = step_.run(batch.inputs, batch.target);
   if (!std::isfinite(report.loss)) {
     fail(ErrorKind::numeric, "the loss is ", report.loss, " in step ", step_.updates(),
