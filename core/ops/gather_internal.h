@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/ops/elementwise_internal.h"
 #include "core/ops/kernel.h"
 
 namespace graft {
@@ -29,9 +30,9 @@ template <class T>
 T combine(Reduction reduction, T old, T update) {
   switch (reduction) {
     case Reduction::add:
-      return static_cast<T>(old + update);
+      return static_cast<T>(wrapping(old) + wrapping(update));
     case Reduction::mul:
-      return static_cast<T>(old * update);
+      return static_cast<T>(wrapping(old) * wrapping(update));
     case Reduction::max:
       return std::max(old, update);
     case Reduction::min:

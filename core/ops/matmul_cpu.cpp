@@ -141,20 +141,34 @@ Kernel make_typed(const KernelRequest& request) {
   };
 }
 
-Kernel make_matmul(KernelRequest& request) {
+Kernel make_float_matmul(KernelRequest& request) {
   Kernel kernel;
-  visit_dtype(TypeList<float, double, std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
-              request.dtype(), [&]<class T>() { kernel = make_typed<T>(request); });
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { kernel = make_typed<T>(request); });
+  return kernel;
+}
+
+/// On unsigned types, whose overflow is defined and gives the same bits. Alpha and beta are float
+/// numbers: only 1 has a meaning here.
+Kernel make_integer_matmul(KernelRequest& request) {
+  const MatMulProblem problem(request);
+  if (problem.alpha != 1.0F || (problem.beta != 0.0F && problem.beta != 1.0F)) return {};
+  Kernel kernel;
+  visit_dtype(TypeList<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{}, request.dtype(),
+              [&]<class T>() { kernel = make_typed<std::make_unsigned_t<T>>(request); });
   return kernel;
 }
 
 }  // namespace
 
 void register_matmul_cpu(KernelRegistry& registry) {
-  registry.add({.op = "MatMul", .name = "eigen", .make = make_matmul});
-  registry.add({.op = "Gemm", .name = "eigen", .make = make_matmul});
-  registry.add(
-      {.op = "BatchedMatMul", .domain = kInternalDomain, .name = "eigen", .make = make_matmul});
+  for (const char* op : {"MatMul", "Gemm"}) {
+    registry.add({.op = op, .name = "eigen", .make = make_float_matmul});
+    registry.add({.op = op, .name = "eigen_integer", .make = make_integer_matmul});
+  }
+  registry.add({.op = "BatchedMatMul",
+                .domain = kInternalDomain,
+                .name = "eigen",
+                .make = make_float_matmul});
 }
 
 }  // namespace graft

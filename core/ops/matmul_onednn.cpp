@@ -41,30 +41,33 @@ Kernel make_matmul(KernelRequest& request) {
   y_dims.insert(y_dims.end(), {p.m, p.n});
   const auto a = operand(p, p.a_steps, p.m, p.k, p.transposes_a);
   const auto b = operand(p, p.b_steps, p.k, p.n, p.transposes_b);
-  const auto y = onednn::row_major(y_dims);
+  const auto y = onednn_dense(Shape(std::move(y_dims)));
   const bool has_bias = p.beta != 0.0F && c_is_bias(request, p);
   const bool adds_to_y = p.beta != 0.0F && !has_bias;
 
-  dnnl::primitive_attr attributes = onednn::user_scratchpad();
+  dnnl::primitive_attr attributes = onednn_attributes();
   dnnl::post_ops after;
   if (p.alpha != 1.0F) after.append_eltwise(dnnl::algorithm::eltwise_linear, p.alpha, 0.0F);
   if (adds_to_y) after.append_sum(1.0F);
   attributes.set_post_ops(after);
 
-  const auto bias = has_bias ? onednn::row_major({1, p.n}) : dnnl::memory::desc();
-  const dnnl::matmul::primitive_desc description(onednn::engine(), a, b, bias, y, attributes,
+  const auto bias = has_bias ? onednn_dense({1, p.n}) : dnnl::memory::desc();
+  const dnnl::matmul::primitive_desc description(onednn_engine(), a, b, bias, y, attributes,
                                                  /*allow_empty=*/true);
   if (!description) return {};
+  // oneDNN's own plain loops are slower than Eigen.
   if (std::string_view(description.impl_info_str()).substr(0, 3) == "ref") return {};
 
-  onednn::Runner runner(request, dnnl::matmul(description), description.scratchpad_desc());
-  runner.bind_input(DNNL_ARG_SRC, a, 0);
-  runner.bind_input(DNNL_ARG_WEIGHTS, b, 1);
-  runner.bind_output(DNNL_ARG_DST, y);
-  if (has_bias) runner.bind_input(DNNL_ARG_BIAS, bias, 2);
-  if (!adds_to_y) return onednn::kernel(std::move(runner));
+  std::vector<OnednnOperand> operands{{DNNL_ARG_SRC, a, onednn_input(0)},
+                                      {DNNL_ARG_WEIGHTS, b, onednn_input(1)},
+                                      {DNNL_ARG_DST, y, onednn_output()}};
+  if (has_bias) operands.push_back({DNNL_ARG_BIAS, bias, onednn_input(2)});
+  OnednnProgram program;
+  program.add(description, operands);
+  Kernel product = program.finish(request);
+  if (!adds_to_y) return product;
   return [fill = fill_with_c<float>(request, p.beta),
-          product = onednn::kernel(std::move(runner))](const KernelArgs& args) {
+          product = std::move(product)](const KernelArgs& args) {
     fill(args);
     product(args);
   };
