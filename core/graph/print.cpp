@@ -88,8 +88,9 @@ class Printer {
   }
   /// "{0, 1}", or empty when the elements are not to be shown.
   std::string elements(const Tensor& tensor) const;
-  std::string initializer(const Tensor& tensor) const {
-    const std::string list = elements(tensor);
+  std::string initializer(const Value& value) const {
+    if (value.is_variable) return " = variable";
+    const std::string list = elements(value.initializer());
     return " = " + (list.empty() ? "initializer" : list);
   }
   static std::string shown(const OpaqueValue&) { return "opaque"; }
@@ -169,7 +170,7 @@ void Printer::node(const Node& node, int indent) {
 
 void Printer::graph(const Graph& graph, std::string_view head, int indent) {
   const auto input = [this](const Value* value) {
-    return typed(*value) + (value->is_initializer() ? initializer(value->initializer()) : "");
+    return typed(*value) + (value->is_initializer() ? initializer(*value) : "");
   };
   const auto output = [this](const Value* value) { return typed(*value); };
   line(indent, std::string(head) + bare_or_quoted(graph.name) + "(" +
@@ -177,7 +178,7 @@ void Printer::graph(const Graph& graph, std::string_view head, int indent) {
                    ")");
   for (const Value* value : graph.initializers()) {
     if (!value->is_graph_input()) {
-      line(indent + 1, typed(*value) + initializer(value->initializer()));
+      line(indent + 1, typed(*value) + initializer(*value));
     }
   }
   for (const auto& each : graph.nodes()) node(*each, indent + 1);
