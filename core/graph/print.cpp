@@ -102,7 +102,7 @@ class Printer {
   static std::string shown(const std::vector<std::shared_ptr<Graph>>&) { return {}; }
   template <class T>
   std::string shown(const std::vector<T>& values) const {
-    return "[" + joined(values, [this](const T& value) { return shown(value); }) + "]";
+    return "[" + joined(values, [&](const T& value) { return shown(value); }) + "]";
   }
   /// Empty for a body, which is printed below the node.
   std::string attribute(const Attribute& attribute) const;
@@ -124,7 +124,7 @@ std::string Printer::elements(const Tensor& tensor) const {
 
 std::string Printer::attribute(const Attribute& attribute) const {
   if (!attribute.reference.empty()) return "@" + bare_or_quoted(attribute.reference);
-  return std::visit([this](const auto& value) { return shown(value); }, attribute.value);
+  return std::visit([&](const auto& value) { return shown(value); }, attribute.value);
 }
 
 std::string Printer::attributes(const Node& node) const {
