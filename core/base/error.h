@@ -1,5 +1,6 @@
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -38,6 +39,7 @@ class Error : public std::runtime_error {
 template <class... Args>
 std::string text(const Args&... args) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());  // the program's locale must not group digits
   (out << ... << args);
   return out.str();
 }

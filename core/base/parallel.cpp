@@ -55,8 +55,8 @@ void set_thread_count(int count) {
 
 DenormalsFlushed::DenormalsFlushed() : saved_(control_word()) {
   set_control_word(saved_ | kFlushBits);
-  // Once for each pool thread of this process: they keep the setting from then on.
-  static const bool pool_is_set = [] {
+  // Each thread that opens parallel regions has a pool of its own: once for each of those.
+  thread_local const bool pool_is_set = [] {
 #pragma omp parallel
     set_control_word(control_word() | kFlushBits);
     return true;
@@ -77,12 +77,17 @@ void detail::parallel_for(std::int64_t count, std::int64_t grain, ParallelBody b
     body(context, 0, count);
     return;
   }
-#pragma omp parallel num_threads(pieces)
+  const std::int64_t share = count / pieces;
+  const std::int64_t longer = count % pieces;  // so many pieces have one more
+  // The whole team even for fewer pieces: libgomp ends the threads that a smaller team leaves out,
+  // and would have to start them again for the next loop.
+#pragma omp parallel num_threads(thread_count())
   {
     // The runtime may give fewer threads than asked for; the pieces stay the same.
     for (std::int64_t piece = omp_get_thread_num(); piece < pieces;
          piece += omp_get_num_threads()) {
-      body(context, count * piece / pieces, count * (piece + 1) / pieces);
+      const std::int64_t first = piece * share + std::min(piece, longer);
+      body(context, first, first + share + (piece < longer ? 1 : 0));
     }
   }
 }

@@ -13,7 +13,7 @@ void set_thread_count(int count);
 
 /// While it lives, the calling thread treats denormals as zero: a denormal gradient slows a step
 /// tenfold. The threads of the OpenMP pool, on which the loops of Graft and oneDNN run, get the
-/// setting once and keep it.
+/// setting with the first of these on their starting thread, and keep it.
 class DenormalsFlushed {
  public:
   DenormalsFlushed();

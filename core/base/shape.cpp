@@ -7,15 +7,19 @@
 namespace graft {
 
 Shape::Shape(std::vector<std::int64_t> dims) : dims_(std::move(dims)) {
+  // Zeros are left out of the check (as NumPy does), so that strides and partial products of an
+  // empty tensor cannot overflow either.
+  std::int64_t product = 1;
+  bool is_empty = false;
   for (const std::int64_t dim : dims_) {
     if (dim < 0) fail(ErrorKind::shape, "dimension ", dim, " is negative");
+    if (dim == 0) {
+      is_empty = true;
+    } else {
+      product = checked_multiply(product, dim);
+    }
   }
-  // A zero dim makes the tensor empty whatever the others are, so overflow is no error then.
-  if (std::find(dims_.begin(), dims_.end(), 0) != dims_.end()) {
-    size_ = 0;
-    return;
-  }
-  for (const std::int64_t dim : dims_) size_ = checked_multiply(size_, dim);
+  size_ = is_empty ? 0 : product;
 }
 
 std::int64_t Shape::size(int first, int last) const {

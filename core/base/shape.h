@@ -14,7 +14,8 @@ class Shape {
  public:
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims) : Shape(std::vector<std::int64_t>(dims)) {}
-  /// Throws Error{shape} if a dim is negative or the number of elements overflows 64 bits.
+  /// Throws Error{shape} if a dim is negative or the product of the dims that are not zero
+  /// overflows 64 bits.
   explicit Shape(std::vector<std::int64_t> dims);
 
   int rank() const { return static_cast<int>(dims_.size()); }

@@ -16,7 +16,8 @@ namespace graft {
 class Dim {
  public:
   Dim() = default;
-  Dim(std::int64_t value) : value_(value) {}  // NOLINT: a number is a dim
+  /// Unknown when negative.
+  Dim(std::int64_t value) : value_(value < 0 ? -1 : value) {}  // NOLINT: a number is a dim
   explicit Dim(std::string symbol) : symbol_(std::move(symbol)) {}
 
   bool is_known() const { return value_ >= 0; }
@@ -50,7 +51,7 @@ class SymShape {
   auto begin() const { return dims_.begin(); }
   auto end() const { return dims_.end(); }
 
-  /// The concrete shape when every dim is known.
+  /// The concrete shape when every dim is known. Throws Error{shape} if its size overflows.
   std::optional<Shape> known() const;
 
   friend bool operator==(const SymShape& a, const SymShape& b) = default;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,8 +34,13 @@ struct Attribute {
 
   Attribute(std::string_view attribute_name, AttributeValue attribute_value)
       : name(attribute_name), value(std::move(attribute_value)) {}
-  Attribute(std::string_view attribute_name, int number)
+  /// Any integer is an int, any floating-point number a float.
+  template <std::integral T>
+  Attribute(std::string_view attribute_name, T number)
       : Attribute(attribute_name, AttributeValue(static_cast<std::int64_t>(number))) {}
+  template <std::floating_point T>
+  Attribute(std::string_view attribute_name, T number)
+      : Attribute(attribute_name, AttributeValue(static_cast<float>(number))) {}
   Attribute(std::string_view attribute_name, const char* chars)
       : Attribute(attribute_name, AttributeValue(std::string(chars))) {}
 };

@@ -1,7 +1,8 @@
 #include "core/graph/graph.h"
 
 #include <algorithm>
-#include <cassert>
+#include <iterator>
+#include <utility>
 
 namespace graft {
 namespace {
@@ -22,7 +23,24 @@ void refuse_if_used(const Value& value) {
 
 template <class T>
 void erase_value(std::vector<T>& list, const Value* value) {
-  std::erase_if(list, [&](const T& entry) { return &*entry == value; });
+  // From the back: whole lists are emptied last value first.
+  const auto at =
+      std::find_if(list.rbegin(), list.rend(), [&](const T& entry) { return &*entry == value; });
+  if (at != list.rend()) list.erase(std::next(at).base());
+}
+
+/// Lets the outputs of all bodies below `graph` that are `from` become `to`.
+void replace_body_outputs(const Graph& graph, Value* from, Value* to) {
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, [&](Graph& body) {
+      if (std::ranges::find(body.outputs(), from) != body.outputs().end()) {
+        std::vector<Value*> outputs = body.outputs();
+        std::ranges::replace(outputs, from, to);
+        body.set_outputs(outputs);
+      }
+      replace_body_outputs(body, from, to);
+    });
+  }
 }
 
 }  // namespace
@@ -31,13 +49,12 @@ Graph::Graph(std::string graph_name, Graph* parent)
     : name(std::move(graph_name)), parent_(parent) {}
 
 Graph::~Graph() {
-  // Bodies read values of this graph: let go of them, last node first, while those still live.
+  // Nodes and bodies point at values of this graph: let go of all of them before any value dies,
+  // since a graph that is half built need not be in order.
   set_outputs({});
-  while (!nodes_.empty()) {
-    Node& node = *nodes_.back();
-    for (int i = 0; i < node.input_count(); ++i) node.set_input(i, nullptr);
-    node.attributes = {};
-    nodes_.pop_back();
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    for (int i = (*node)->input_count(); i-- > 0;) (*node)->set_input(i, nullptr);
+    (*node)->attributes = {};
   }
 }
 
@@ -49,10 +66,6 @@ Value* Graph::make_value(std::string_view value_name) {
   }
   at->second = new Value(this, at->first);  // NOLINT: the caller owns it at once
   return at->second;
-}
-
-void Graph::forget(Value* value) {
-  by_name_.erase(value->name_);
 }
 
 Value* Graph::add_input(std::string_view value_name, ValueType type) {
@@ -87,15 +100,31 @@ void Graph::set_outputs(const std::vector<Value*>& values) {
 }
 
 void Graph::remove_input(Value* value) {
+  if (!value->is_input_ || value->graph_ != this) {
+    fail(ErrorKind::argument, "'", value->name_, "' is not an input of graph '", name, "'");
+  }
   refuse_if_used(*value);
-  forget(value);
-  erase_value(inputs_, value);
-  erase_value(initializers_, value);
-  erase_value(owned_, value);
+  drop(value);
 }
 
 void Graph::remove_initializer(Value* value) {
-  remove_input(value);
+  if (!value->is_initializer() || value->graph_ != this) {
+    fail(ErrorKind::argument, "'", value->name_, "' is not an initializer of graph '", name, "'");
+  }
+  if (value->is_input_) {
+    value->initializer_ = {};
+    erase_value(initializers_, value);
+    return;
+  }
+  refuse_if_used(*value);
+  drop(value);
+}
+
+void Graph::drop(Value* value) {
+  by_name_.erase(value->name_);
+  erase_value(inputs_, value);
+  erase_value(initializers_, value);
+  erase_value(owned_, value);
 }
 
 Node* Graph::add_node(std::string_view op_type, std::string_view domain,
@@ -110,7 +139,7 @@ Node* Graph::add_node(std::string_view op_type, std::string_view domain,
     for (const std::string& output : outputs) add_node_output(node, output);
   } catch (...) {
     for (const auto& output : node->outputs_) {
-      if (output) forget(output.get());
+      if (output) by_name_.erase(output->name_);
     }
     nodes_.erase(position);
     throw;
@@ -138,7 +167,7 @@ void Graph::remove(Node* node) {
   }
   for (int i = 0; i < node->input_count(); ++i) node->set_input(i, nullptr);
   for (const auto& output : node->outputs_) {
-    if (output) forget(output.get());
+    if (output) by_name_.erase(output->name_);
   }
   nodes_.erase(node->position_);
 }
@@ -166,11 +195,17 @@ Value* Graph::find_in_scope(std::string_view value_name) const {
 
 void Graph::rename(Value* value, std::string_view new_name) {
   if (value->name_ == new_name) return;
-  if (new_name.empty() || find(new_name) != nullptr) {
+  bool is_taken = new_name.empty() || find_in_scope(new_name) != nullptr;
+  for (const Use& use : value->uses_) {  // a body that reads the value may hold that name itself
+    for (const Graph* body = use.node->graph_; body != this; body = body->parent_) {
+      is_taken = is_taken || body->find(new_name) != nullptr;
+    }
+  }
+  if (is_taken) {
     fail(ErrorKind::model, "cannot rename '", value->name_, "' to '", new_name,
          "': the name is empty or taken");
   }
-  forget(value);
+  by_name_.erase(value->name_);
   value->name_ = new_name;
   by_name_[value->name_] = value;
 }
@@ -188,12 +223,15 @@ std::string Graph::unique_name(std::string_view stem) {
 
 void Graph::replace_all_uses(Value* from, Value* to) {
   if (from == to) return;
-  const std::vector<Use> uses(from->uses().begin(), from->uses().end());
-  for (const Use& use : uses) use.node->set_input(use.index, to);
+  for (const Use& use : std::exchange(from->uses_, {})) {
+    use.node->inputs_[static_cast<std::size_t>(use.index)] = to;
+    to->uses_.push_back(use);
+  }
   if (!from->is_graph_output()) return;
   std::vector<Value*> outputs = from->graph().outputs();
   std::ranges::replace(outputs, from, to);
   from->graph().set_outputs(outputs);
+  if (from->is_graph_output()) replace_body_outputs(from->graph(), from, to);
 }
 
 }  // namespace graft

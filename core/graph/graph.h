@@ -39,8 +39,11 @@ class Graph {
   Value* add_initializer(std::string_view name, Tensor tensor);
   void add_output(Value* value);
   void set_outputs(const std::vector<Value*>& values);
-  /// Only if unused. Throws Error{argument} otherwise, naming the users.
+  /// Removes an input, its default value too, if nothing uses it. Throws Error{argument} otherwise,
+  /// naming the users.
   void remove_input(Value* value);
+  /// Takes the default value from an input; removes any other initializer if nothing uses it.
+  /// Throws Error{argument} otherwise, naming the users.
   void remove_initializer(Value* value);
 
   const std::vector<Value*>& inputs() const { return inputs_; }
@@ -68,11 +71,11 @@ class Graph {
   Value* find(std::string_view name) const;
   /// Also in the parents.
   Value* find_in_scope(std::string_view name) const;
-  /// Throws Error{model} if the name is taken.
+  /// Throws Error{model} if the name is taken here, in a parent or in a body that reads the value.
   void rename(Value* value, std::string_view name);
   /// A name that no value of this graph has: the stem itself, or the stem and a number.
   std::string unique_name(std::string_view stem);
-  /// Lets every reader of `from`, graph outputs included, read `to`.
+  /// Lets every reader of `from`, bodies and graph outputs included, read `to`.
   void replace_all_uses(Value* from, Value* to);
 
   /// A deep copy that shares the elements of tensors. `map`, when given, gets old -> new; values of
@@ -81,7 +84,7 @@ class Graph {
 
  private:
   Value* make_value(std::string_view name);
-  void forget(Value* value);
+  void drop(Value* value);
 
   Graph* parent_;
   std::list<std::unique_ptr<Node>> nodes_;
@@ -102,6 +105,19 @@ void for_each_body(const Node& node, Visit&& visit) {
       for (const auto& body : *many) visit(*body);
     }
   }
+}
+
+/// Calls visit(Value&) for all that the node reads: its inputs, then what its bodies' nodes and
+/// outputs read, which includes the bodies' own values.
+template <class Visit>
+void for_each_read(const Node& node, const Visit& visit) {
+  for (Value* input : node.inputs()) {
+    if (input != nullptr) visit(*input);
+  }
+  for_each_body(node, [&](Graph& body) {
+    for (const auto& inner : body.nodes()) for_each_read(*inner, visit);
+    for (Value* output : body.outputs()) visit(*output);
+  });
 }
 
 }  // namespace graft

@@ -28,16 +28,12 @@ AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* pa
   return value;
 }
 
-void clone_node(const Node& from, Graph& into, ValueMap& map) {
-  std::vector<Value*> inputs;
-  for (Value* input : from.inputs()) {
-    inputs.push_back(input == nullptr ? nullptr : mapped(map, input));
-  }
+Node* clone_unconnected(const Node& from, Graph& into, ValueMap& map) {
   std::vector<std::string> outputs;
   for (int i = 0; i < from.output_count(); ++i) {
     outputs.push_back(from.output(i) == nullptr ? "" : from.output(i)->name());
   }
-  Node* const node = into.add_node(from.op_type(), from.domain(), inputs, outputs);
+  Node* const node = into.add_node(from.op_type(), from.domain(), {}, outputs);
   node->set_name(from.name());
   node->doc = from.doc;
   node->preserved = from.preserved;
@@ -46,9 +42,17 @@ void clone_node(const Node& from, Graph& into, ValueMap& map) {
     copy_info(*from.output(i), *node->output(i));
     map[from.output(i)] = node->output(i);
   }
-  node->attributes = from.attributes;
-  for (Attribute& attribute : node->attributes) {
-    attribute.value = clone_value(attribute.value, map, &into);
+  return node;
+}
+
+void connect(const Node& from, Node& node, ValueMap& map) {
+  for (int i = 0; i < from.input_count(); ++i) {
+    Value* const input = from.input(i);
+    node.set_input(i, input == nullptr ? nullptr : mapped(map, input));
+  }
+  node.attributes = from.attributes;
+  for (Attribute& attribute : node.attributes) {
+    attribute.value = clone_value(attribute.value, map, &node.graph());
   }
 }
 
@@ -70,7 +74,11 @@ std::unique_ptr<Graph> Graph::clone(ValueMap* map, Graph* parent) const {
     copy_info(*initializer, *twin);
     values[initializer] = twin;
   }
-  for (const auto& node : nodes_) clone_node(*node, *copy, values);
+  // In two steps, so that a graph that is out of order is copied as it is too.
+  std::vector<Node*> twins;
+  for (const auto& node : nodes_) twins.push_back(clone_unconnected(*node, *copy, values));
+  auto twin = twins.begin();
+  for (const auto& node : nodes_) connect(*node, **twin++, values);
   for (Value* output : outputs_) copy->add_output(mapped(values, output));
   return copy;
 }

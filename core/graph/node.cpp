@@ -1,6 +1,7 @@
 #include "core/graph/node.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/graph/graph.h"
 
@@ -17,7 +18,11 @@ Value* Node::output(int index) const {
 void Node::set_input(int index, Value* value) {
   const auto at = static_cast<std::size_t>(index);
   if (at >= inputs_.size()) inputs_.resize(at + 1, nullptr);
-  if (Value* const old = inputs_[at]) std::erase(old->uses_, Use{this, index});
+  if (Value* const old = inputs_[at]) {
+    // From the back: graphs are taken down last node first, which makes each search short.
+    const auto use = std::find(old->uses_.rbegin(), old->uses_.rend(), Use{this, index});
+    old->uses_.erase(std::next(use).base());
+  }
   inputs_[at] = value;
   if (value != nullptr) value->uses_.push_back({this, index});
 }

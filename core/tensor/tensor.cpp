@@ -1,7 +1,9 @@
 #include "core/tensor/tensor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 namespace graft {
@@ -17,6 +19,12 @@ To convert(From value) {
     return To(static_cast<float>(value));
   } else if constexpr (std::is_same_v<To, bool>) {
     return value != From{};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // The limits as powers of two: the greatest integer itself is not exact in floating point.
+    constexpr From kLeast = static_cast<From>(std::numeric_limits<To>::min());
+    constexpr From kBeyond = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+    if (!(value >= kLeast)) return std::isnan(value) ? To{} : std::numeric_limits<To>::min();
+    return value >= kBeyond ? std::numeric_limits<To>::max() : static_cast<To>(value);
   } else {
     return static_cast<To>(value);
   }
@@ -137,6 +145,7 @@ Tensor Tensor::cast(DType dtype) const {
 }
 
 void Tensor::copy_from(const Tensor& source) const {
+  if (bits_of(dtype_) == 0) fail(ErrorKind::type, "cannot overwrite ", describe(*this));
   if (source.dtype() != dtype_ || source.shape() != shape_) {
     fail(ErrorKind::shape, "cannot copy ", describe(source), " into ", describe(*this));
   }

@@ -66,6 +66,7 @@ class Tensor {
   /// tensor is not on the CPU.
   template <class T>
   std::span<T> values() const {
+    static_assert(dtype_of<std::remove_const_t<T>> != DType::undefined);
     check_host(dtype_of<std::remove_const_t<T>>);
     return {static_cast<T*>(data_), static_cast<std::size_t>(size())};
   }
@@ -78,10 +79,12 @@ class Tensor {
   Tensor clone() const;
   /// This tensor when it lies on `device` already, else a copy there.
   Tensor to(Device& device) const;
-  /// A copy converted to `dtype` by C++'s rules (float to integer truncates); CPU only.
+  /// A copy converted to `dtype`; CPU only. Float to integer truncates and saturates, NaN gives 0;
+  /// integer to integer keeps the low bits; anything but zero is true.
   /// Throws Error{type} for a type outside AllTypes.
   Tensor cast(DType dtype) const;
-  /// Overwrites the elements. Throws Error if type or shape differ.
+  /// Overwrites the elements. Throws Error{shape} if type or shape differ, Error{type} for strings
+  /// (which are immutable) and for a tensor that is not defined.
   void copy_from(const Tensor& source) const;
 
  private:

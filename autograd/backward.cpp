@@ -1,0 +1,191 @@
+// Reverse mode as a graph transform. `Flow` marks the values through which a wanted value reaches
+// an output; `Engine` walks their nodes from the last to the first, asks each op's rule for the
+// gradients of its inputs and sums what arrives at a value from all its readers. What every rule
+// would have to repeat is done here once: summing over broadcast axes, casting, accumulating.
+// Start by looking at `Engine::run`.
+#include "autograd/backward.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/ops/builder.h"
+#include "core/ops/registry.h"
+
+namespace graft::autograd {
+namespace {
+
+/// The float values that depend on a wanted value and on which an output depends.
+class Flow {
+ public:
+  Flow(const Graph& graph, const std::vector<const Value*>& outputs,
+       const std::vector<const Value*>& wanted) {
+    std::unordered_set<const Value*> downstream(wanted.begin(), wanted.end());
+    for (const auto& node : graph.nodes()) {
+      if (!reads_any(*node, downstream)) continue;
+      for_each_output(*node, [&](const Value* output) {
+        if (is_float(output->dtype())) downstream.insert(output);
+      });
+    }
+    for (const Value* output : outputs) {
+      if (downstream.contains(output)) values_.insert(output);
+    }
+    for (auto at = graph.nodes().rbegin(); at != graph.nodes().rend(); ++at) {
+      const Node& node = **at;
+      bool reaches = false;
+      for_each_output(node, [&](const Value* output) { reaches |= values_.contains(output); });
+      if (!reaches) continue;
+      for (const Value* input : inputs_of(node)) {
+        if (input != nullptr && is_float(input->dtype()) && downstream.contains(input)) {
+          values_.insert(input);
+        }
+      }
+    }
+  }
+
+  bool has(const Value* value) const { return values_.contains(value); }
+
+  /// Whether gradients must pass through the node.
+  bool crosses(const Node& node) const {
+    bool reaches = false;
+    for_each_output(node, [&](const Value* output) { reaches |= has(output); });
+    return reaches && std::ranges::any_of(inputs_of(node), [&](const Value* input) {
+             return input != nullptr && has(input);
+           });
+  }
+
+ private:
+  /// The node's inputs, and what its bodies read from outside.
+  static std::vector<const Value*> inputs_of(const Node& node) {
+    std::vector<const Value*> inputs(node.inputs().begin(), node.inputs().end());
+    for_each_body(node, [&](const Graph& body) {
+      for (const auto& inner : body.nodes()) {
+        const std::vector<const Value*> read = inputs_of(*inner);
+        inputs.insert(inputs.end(), read.begin(), read.end());
+      }
+    });
+    return inputs;
+  }
+
+  static bool reads_any(const Node& node, const std::unordered_set<const Value*>& values) {
+    return std::ranges::any_of(inputs_of(node),
+                               [&](const Value* input) { return values.contains(input); });
+  }
+
+  template <class Visit>
+  static void for_each_output(const Node& node, Visit&& visit) {
+    for (int i = 0; i < node.output_count(); ++i) {
+      if (node.output(i) != nullptr) visit(node.output(i));
+    }
+  }
+
+  std::unordered_set<const Value*> values_;
+};
+
+/// Why gradients cannot pass through the node; empty when they can.
+std::string refusal(const Node& node) {
+  const OpDef* const def = OpRegistry::instance().find(node);
+  if (def == nullptr) return "the op is not known to Graft";
+  if (def->backward.refusal() != nullptr) return std::string(def->backward.refusal()->why);
+  return {};
+}
+
+std::vector<std::string> refusals(const Graph& graph, const Flow& flow) {
+  std::vector<std::string> lines;
+  for (const auto& node : graph.nodes()) {
+    const std::string why = flow.crosses(*node) ? refusal(*node) : std::string();
+    if (!why.empty()) lines.push_back(node->label() + ": " + why);
+  }
+  return lines;
+}
+
+class Engine {
+ public:
+  Engine(Graph& graph, const Flow& flow) : flow_(flow), builder_(graph, nullptr, "grad/") {}
+
+  void seed(const Seed& seed) {
+    const Expr output = builder_.expr(seed.output);
+    add(seed.output, seed.gradient != nullptr ? builder_.expr(seed.gradient)
+                                              : expand(constant_like(output, 1.0), output.shape()));
+  }
+
+  void run() {
+    std::vector<Node*> nodes;  // as they stand before gradients are added behind them
+    for (const auto& node : builder_.graph().nodes()) nodes.push_back(node.get());
+    for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
+      if (flow_.crosses(**at)) differentiate(**at);
+    }
+  }
+
+  /// Empty when nothing flows into the value.
+  Expr gradient_of(const Value* value) {
+    const auto at = arrived_.find(value);
+    if (at == arrived_.end()) return {};
+    Expr& sum = at->second.front();
+    for (std::size_t i = 1; i < at->second.size(); ++i) sum = sum + at->second[i];
+    at->second.resize(1);
+    return sum;
+  }
+
+ private:
+  void differentiate(const Node& node) {
+    std::vector<Expr> output_gradients;
+    bool any = false;
+    for (int i = 0; i < node.output_count(); ++i) {
+      output_gradients.push_back(gradient_of(node.output(i)));
+      any |= static_cast<bool>(output_gradients.back());
+    }
+    if (!any) return;
+    std::vector<bool> needed;
+    for (const Value* input : node.inputs()) needed.push_back(flow_.has(input));
+    const Rule* const rule = OpRegistry::instance().get(node).backward.rule();
+    if (rule == nullptr) {
+      fail(ErrorKind::argument, node.label(), " must be decomposed before differentiation");
+    }
+    const std::vector<Expr> gradients =
+        (*rule)(Gradient(node, builder_, std::move(output_gradients), needed));
+    for (std::size_t i = 0; i < std::min(gradients.size(), needed.size()); ++i) {
+      if (needed[i] && gradients[i]) add(node.inputs()[i], gradients[i]);
+    }
+  }
+
+  void add(const Value* value, const Expr& gradient) {
+    arrived_[value].push_back(sum_to(cast(gradient, value->dtype()), value->known_shape()));
+  }
+
+  const Flow& flow_;
+  Builder builder_;
+  std::unordered_map<const Value*, std::vector<Expr>> arrived_;
+};
+
+}  // namespace
+
+std::vector<std::string> blockers(const Graph& graph, const std::vector<const Value*>& outputs,
+                                  const std::vector<const Value*>& wanted) {
+  return refusals(graph, Flow(graph, outputs, wanted));
+}
+
+std::vector<Value*> backward(Graph& graph, const std::vector<Seed>& seeds,
+                             const std::vector<Value*>& wanted) {
+  std::vector<const Value*> outputs;
+  for (const Seed& seed : seeds) outputs.push_back(seed.output);
+  const Flow flow(graph, outputs, {wanted.begin(), wanted.end()});
+  const std::vector<std::string> blocked = refusals(graph, flow);
+  if (!blocked.empty()) {
+    std::string list;
+    for (const std::string& line : blocked) list += "\n  " + line;
+    fail(ErrorKind::unsupported, "gradients cannot pass through ", blocked.size(),
+         blocked.size() == 1 ? " node:" : " nodes:", list);
+  }
+
+  Engine engine(graph, flow);
+  for (const Seed& seed : seeds) {
+    if (flow.has(seed.output)) engine.seed(seed);
+  }
+  engine.run();
+  std::vector<Value*> gradients;
+  for (const Value* value : wanted) gradients.push_back(engine.gradient_of(value).value());
+  return gradients;
+}
+
+}  // namespace graft::autograd

@@ -1,0 +1,199 @@
+#include "core/graph/edit.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "core/base/closest.h"
+
+namespace graft::edit {
+namespace {
+
+using ValueSet = std::unordered_set<const Value*>;
+
+std::vector<std::string> last_outputs(const Graph& graph, std::size_t most = 5) {
+  std::vector<std::string> names;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    for (int i = 0; i < (*node)->output_count() && names.size() < most; ++i) {
+      if ((*node)->output(i) != nullptr) names.push_back((*node)->output(i)->name());
+    }
+    if (names.size() == most) break;
+  }
+  return names;
+}
+
+[[noreturn]] void refuse_unknown(const Graph& graph, std::string_view who, std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const Value* input : graph.inputs()) known.push_back(input->name());
+  for (const auto& node : graph.nodes()) {
+    known.push_back(node->name());
+    for (int i = 0; i < node->output_count(); ++i) {
+      if (node->output(i) != nullptr) known.push_back(node->output(i)->name());
+    }
+  }
+  const std::vector<std::string> close = closest(name, known);
+  const std::string hint = close.empty()
+                               ? "the last values are: " + quoted_list(last_outputs(graph))
+                               : "close names: " + quoted_list(close);
+  fail(ErrorKind::argument, who, ": no value or node is named '", name, "'; ", hint);
+}
+
+/// The value of that name, or the first output of the only node of that name.
+Value* resolve(const Graph& graph, std::string_view who, std::string_view name) {
+  if (Value* const value = graph.find(name)) return value;
+  std::vector<const Node*> nodes;
+  for (const auto& node : graph.nodes()) {
+    if (!name.empty() && node->name() == name) nodes.push_back(node.get());
+  }
+  if (nodes.empty()) refuse_unknown(graph, who, name);
+  if (nodes.size() > 1) {
+    std::vector<std::string> outputs;
+    for (const Node* node : nodes) {
+      if (node->output() != nullptr) outputs.push_back(node->output()->name());
+    }
+    fail(ErrorKind::argument, who, ": ", nodes.size(), " nodes are named '", name,
+         "'; name a value instead: ", quoted_list(outputs));
+  }
+  if (nodes[0]->output() == nullptr) {
+    fail(ErrorKind::argument, who, ": ", nodes[0]->label(), " has no first output");
+  }
+  return nodes[0]->output();
+}
+
+/// What `outputs` are computed from, themselves included; `inputs` are not looked behind.
+ValueSet needed_values(const Graph& graph, const ValueSet& inputs,
+                       const std::vector<Value*>& outputs) {
+  ValueSet needed(outputs.begin(), outputs.end());
+  std::vector<const Value*> open(outputs.begin(), outputs.end());
+  std::unordered_set<const Node*> seen;
+  while (!open.empty()) {
+    const Value* const value = open.back();
+    open.pop_back();
+    const Node* const producer = value->producer();
+    if (producer == nullptr || inputs.contains(value) || !seen.insert(producer).second) continue;
+    for_each_read(*producer, [&](const Value& read) {
+      if (&read.graph() == &graph && needed.insert(&read).second) open.push_back(&read);
+    });
+  }
+  return needed;
+}
+
+void check_cut(const Graph& graph, std::string_view who, const std::vector<Value*>& inputs,
+               const std::vector<Value*>& outputs) {
+  const ValueSet boundary(inputs.begin(), inputs.end());
+  if (boundary.size() != inputs.size() ||
+      ValueSet(outputs.begin(), outputs.end()).size() != outputs.size()) {
+    fail(ErrorKind::argument, who, ": a value is named twice");
+  }
+  for (const Value* output : outputs) {
+    if (output->producer() == nullptr || boundary.contains(output)) {
+      fail(ErrorKind::argument, who, ": '", output->name(),
+           "' is an input or initializer; name a value that a node computes");
+    }
+  }
+  for (const Value* input : inputs) {
+    if (input->is_initializer() ||
+        (!input->is_graph_input() && input->dtype() == DType::undefined)) {
+      fail(ErrorKind::argument, who, ": '", input->name(), "' cannot become an input: it is ",
+           input->is_initializer() ? "an initializer" : "of unknown type; infer types first");
+    }
+  }
+  if (inputs.empty()) return;
+  for (const Value* value : needed_values(graph, boundary, outputs)) {
+    if (value->is_graph_input() && !value->is_initializer() && !boundary.contains(value)) {
+      fail(ErrorKind::argument, who, ": the outputs also need graph input '", value->name(),
+           "'; list it too, or a value on the way from it");
+    }
+  }
+}
+
+/// A new graph input takes the place and the name of a computed value.
+void become_input(Graph& graph, Value& value) {
+  const std::string name = value.name();
+  Value* const input = graph.add_input("", value.type());
+  input->preserved_info = value.preserved_info;
+  graph.replace_all_uses(&value, input);
+  graph.rename(&value, graph.unique_name(name));
+  graph.rename(input, name);
+}
+
+void cut(Graph& graph, std::string_view who, const std::vector<Value*>& inputs,
+         const std::vector<Value*>& outputs) {
+  check_cut(graph, who, inputs, outputs);
+  // A former output that remains keeps its declared type, an output is not declared twice.
+  for (Value* value : graph.outputs()) {
+    value->in_value_info = value->producer() != nullptr && value->dtype() != DType::undefined;
+  }
+  for (Value* value : outputs) value->in_value_info = false;
+  graph.set_outputs(outputs);
+  ValueSet wanted;
+  for (Value* value : inputs) {
+    if (value->is_graph_input()) {
+      wanted.insert(value);
+    } else {
+      become_input(graph, *value);
+      wanted.insert(graph.inputs().back());
+    }
+  }
+  remove_unused(graph);
+  const std::vector<Value*> all = graph.inputs();
+  for (auto input = all.rbegin(); input != all.rend(); ++input) {
+    if ((*input)->is_unused() && !wanted.contains(*input)) graph.remove_input(*input);
+  }
+}
+
+bool is_dead(const Node& node) {
+  bool has_output = false;
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) == nullptr) continue;
+    if (!node.output(i)->is_unused()) return false;
+    has_output = true;
+  }
+  return has_output;
+}
+
+}  // namespace
+
+void truncate(Model& model, std::string_view value) {
+  cut(model.graph(), "truncate", {}, {resolve(model.graph(), "truncate", value)});
+}
+
+void extract(Model& model, const std::vector<std::string>& inputs,
+             const std::vector<std::string>& outputs) {
+  Graph& graph = model.graph();
+  if (outputs.empty()) fail(ErrorKind::argument, "extract: no output is named");
+  std::vector<Value*> from;
+  for (const std::string& name : inputs) from.push_back(resolve(graph, "extract", name));
+  std::vector<Value*> to;
+  for (const std::string& name : outputs) to.push_back(resolve(graph, "extract", name));
+  cut(graph, "extract", from, to);
+}
+
+std::size_t remove_unused(Graph& graph) {
+  std::size_t removed = 0;
+  // Readers stand behind what they read, so one walk from the back finds whole dead chains.
+  std::vector<Node*> nodes;
+  for (const auto& node : graph.nodes()) nodes.push_back(node.get());
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    if (is_dead(**node)) {
+      graph.remove(*node);
+      ++removed;
+    } else {
+      for_each_body(**node, [&](Graph& body) { removed += remove_unused(body); });
+    }
+  }
+  const std::vector<Value*> initializers = graph.initializers();
+  for (auto value = initializers.rbegin(); value != initializers.rend(); ++value) {
+    if ((*value)->is_graph_input() || !(*value)->is_unused()) continue;
+    graph.remove_initializer(*value);
+    ++removed;
+  }
+  return removed;
+}
+
+void rename(Model& model, std::string_view from, std::string_view to) {
+  Value* const value = model.graph().find(from);
+  if (value == nullptr) refuse_unknown(model.graph(), "rename", from);
+  model.graph().rename(value, to);
+}
+
+}  // namespace graft::edit

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/transforms.h"
+
+namespace graft {
+
+struct LoaderOptions {
+  /// Samples in a batch.
+  std::int64_t batch = 32;
+  /// Another order in each epoch, made from seed and epoch; otherwise the data set's order.
+  bool shuffle = false;
+  /// Of the order and of the random transforms.
+  std::uint64_t seed = 0;
+  /// Leave out the last batch when it is smaller than the others.
+  bool drop_last = false;
+  /// Batches made ahead of the one in use.
+  int prefetch = 2;
+  /// Applied in order to input 0 of each sample.
+  std::vector<Transform> transforms = {};
+};
+
+/// Reads a data set batch by batch on a thread of its own:
+/// `for (const Batch& batch : DataLoader(data, {.batch = 32, .shuffle = true, .seed = 7}))`.
+/// Each `begin()` starts the next epoch. A batch is valid until the iterator advances: its memory
+/// is one of prefetch + 1 buffers that are used in turn (`clone` a tensor to keep it).
+/// What the data set or a transform throws comes out of `begin()` or `++`, after the batches
+/// before it. The loader itself belongs to one thread.
+class DataLoader {
+  struct State;
+
+ public:
+  class Iterator {
+   public:
+    using value_type = Batch;
+    using difference_type = std::ptrdiff_t;
+
+    const Batch& operator*() const { return *batch_; }
+    const Batch* operator->() const { return batch_; }
+    Iterator& operator++();
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Iterator& it, std::default_sentinel_t /*end*/) {
+      return it.batch_ == nullptr;
+    }
+
+   private:
+    friend class DataLoader;
+    explicit Iterator(State* state);
+
+    State* state_;
+    std::int64_t index_ = 0;
+    const Batch* batch_ = nullptr;
+  };
+
+  /// Allocates the buffers. Throws Error{argument} for a null or an empty data set, options that
+  /// make no sense or leave no batch, Error{shape} or Error{type} if transforms do not fit input 0.
+  explicit DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options = {});
+  /// Stops the thread and waits for it.
+  ~DataLoader();
+  DataLoader(DataLoader&& other) noexcept;
+  DataLoader& operator=(DataLoader&& other) noexcept;
+
+  /// Ends an epoch that is still going on and starts the next.
+  Iterator begin();
+  std::default_sentinel_t end() const { return {}; }
+
+  /// Batches in an epoch.
+  std::int64_t batches() const;
+  /// The epoch that the next `begin()` gives; the first is 0.
+  std::int64_t epoch() const;
+  /// To resume: the next `begin()` gives this epoch. Throws Error{argument} if negative.
+  void set_epoch(std::int64_t epoch);
+  const Dataset& dataset() const;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace graft

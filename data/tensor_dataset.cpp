@@ -1,0 +1,93 @@
+#include "data/tensor_dataset.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+
+namespace graft {
+namespace {
+
+class TensorDataset final : public Dataset {
+ public:
+  TensorDataset(DatasetInfo info, std::vector<NamedSamples> inputs, NamedSamples target)
+      : Dataset(std::move(info)), inputs_(std::move(inputs)), target_(std::move(target)) {}
+
+  void read(std::int64_t index, const SampleRow& row) const override {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      visit_dtype(SampleTypes{}, inputs_[i].values.dtype(),
+                  [&]<class T>() { copy_sample(inputs_[i].values, index, row.input<T>(i)); });
+    }
+    visit_dtype(SampleTypes{}, target_.values.dtype(),
+                [&]<class T>() { copy_sample(target_.values, index, row.target<T>()); });
+  }
+
+ private:
+  using SampleTypes = TypeList<float, std::int64_t>;
+
+  template <class T>
+  static void copy_sample(const Tensor& all, std::int64_t index, std::span<T> out) {
+    const auto first = static_cast<std::size_t>(index) * out.size();
+    std::ranges::copy(all.values<const T>().subspan(first, out.size()), out.begin());
+  }
+
+  std::vector<NamedSamples> inputs_;
+  NamedSamples target_;
+};
+
+Tensor as_sample_type(const NamedSamples& samples) {
+  const Tensor host = samples.values.to(cpu());
+  if (is_float(host.dtype())) return host.dtype() == DType::f32 ? host : host.cast(DType::f32);
+  if (is_integer(host.dtype()) || host.dtype() == DType::boolean) {
+    return host.dtype() == DType::i64 ? host : host.cast(DType::i64);
+  }
+  fail(ErrorKind::type, "tensor data set: '", samples.name, "' is ", host,
+       ", wanted float, integer or bool elements");
+}
+
+SampleField field_of(const NamedSamples& samples, std::int64_t count) {
+  const Shape& shape = samples.values.shape();
+  if (shape.rank() == 0 || shape[0] != count) {
+    fail(ErrorKind::shape, "tensor data set: '", samples.name, "' is ", samples.values, ", wanted ",
+         count, " samples along the first axis");
+  }
+  return {samples.name, samples.values.dtype(),
+          Shape(std::vector<std::int64_t>(shape.begin() + 1, shape.end()))};
+}
+
+/// The number of classes. Throws Error{argument} if a label lies outside.
+std::int64_t checked_classes(const NamedSamples& target, std::int64_t classes) {
+  const auto labels = target.values.values<const std::int64_t>();
+  if (classes == 0 && !labels.empty()) {
+    // The clamp keeps the sum from overflowing; the search below reports such a label.
+    classes = 1 + std::clamp<std::int64_t>(*std::ranges::max_element(labels), 0, INT64_MAX - 1);
+  }
+  const auto bad = std::ranges::find_if(
+      labels, [&](std::int64_t label) { return label < 0 || label >= classes; });
+  if (bad != labels.end()) {
+    fail(ErrorKind::argument, "tensor data set: label ", *bad, " of sample ", bad - labels.begin(),
+         " in '", target.name, "' is out of range, wanted 0 to ", classes - 1);
+  }
+  return classes;
+}
+
+}  // namespace
+
+std::shared_ptr<Dataset> tensor_dataset(std::vector<NamedSamples> inputs, NamedSamples target,
+                                        std::int64_t classes) {
+  for (NamedSamples& input : inputs) input.values = as_sample_type(input);
+  target.values = as_sample_type(target);
+  if (target.values.rank() == 0) {
+    fail(ErrorKind::shape, "tensor data set: '", target.name, "' is ", target.values,
+         ", wanted samples along the first axis");
+  }
+  DatasetInfo info;
+  info.size = target.values.shape()[0];
+  for (const NamedSamples& input : inputs) info.inputs.push_back(field_of(input, info.size));
+  info.target = field_of(target, info.size);
+  const bool is_label = info.target.dtype == DType::i64 && info.target.shape.rank() == 0;
+  info.classes = is_label ? checked_classes(target, classes) : classes;
+  return std::make_shared<TensorDataset>(std::move(info), std::move(inputs), std::move(target));
+}
+
+}  // namespace graft

@@ -1,0 +1,251 @@
+// Every op on every sample of its row: each property below is one test, named
+// Sweep/SampleTest.<Property>/<op>_<sample>. A new op is covered by writing its row.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "autograd/gradient_check.h"
+#include "core/ops/evaluate.h"
+#include "core/ops/registry.h"
+#include "tests/sweep/sample_graph.h"
+
+namespace graft::test {
+namespace {
+
+struct Case {
+  const OpDef* def;
+  Sample sample;
+};
+
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.def->name << " on sample " << one.sample.name;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const OpDef& def : OpRegistry::instance().all()) {
+    for (Sample& sample : def.samples()) cases.push_back({&def, std::move(sample)});
+  }
+  return cases;
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  return std::string(info.param.def->name) + "_" + info.param.sample.name;
+}
+
+class SampleTest : public testing::TestWithParam<Case> {
+ protected:
+  const OpDef& def() const { return *GetParam().def; }
+  const Sample& sample() const { return GetParam().sample; }
+  SampleGraph make(DType float_type) const {
+    return make_sample_graph(def(), sample(), float_type);
+  }
+  bool is_view() const {
+    return !def().aliases.empty() && def().aliases.front().kind == AliasKind::view;
+  }
+};
+
+bool close(double found, double wanted, const Sample& sample) {
+  if (std::isnan(wanted)) return std::isnan(found);
+  if (std::isinf(wanted)) return found == wanted;
+  return std::abs(found - wanted) <= sample.absolute + sample.relative * std::abs(wanted);
+}
+
+void expect_close(const Tensor& found, const Tensor& wanted, const Sample& sample,
+                  const std::string& what) {
+  ASSERT_EQ(found.shape(), wanted.shape()) << what;
+  const std::vector<double> a = to_double(found);
+  const std::vector<double> b = to_double(wanted);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ASSERT_TRUE(close(a[i], b[i], sample))
+        << what << " element " << i << ": found " << a[i] << ", reference " << b[i];
+  }
+}
+
+TEST(Registry, EveryOpHasSamples) {
+  for (const OpDef& def : OpRegistry::instance().all()) {
+    EXPECT_FALSE(def.samples().empty()) << def.domain << "." << def.name;
+  }
+}
+
+/// Each kernel in f32 (or the sample's integer types) against the last one in f64.
+TEST_P(SampleTest, ValuesAgree) {
+  if (is_view()) GTEST_SKIP() << "a view: no kernel runs";
+  const SampleGraph reference = make(DType::f64);
+  const std::vector<PreparedKernel> references = prepare_all_kernels(*reference.node, cpu());
+  ASSERT_FALSE(references.empty()) << "no kernel computes this in f64";
+  const std::vector<Tensor> wanted =
+      evaluate(references.back(), *reference.node, reference.node_inputs);
+  const SampleGraph tested = make(DType::f32);
+  const std::vector<PreparedKernel> kernels = prepare_all_kernels(*tested.node, cpu());
+  ASSERT_FALSE(kernels.empty()) << "no kernel computes this in f32";
+  for (const PreparedKernel& kernel : kernels) {
+    const std::vector<Tensor> found = evaluate(kernel, *tested.node, tested.node_inputs);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].defined()) continue;
+      expect_close(found[i], wanted[i], sample(),
+                   std::string(kernel.name) + " output " + std::to_string(i));
+    }
+  }
+}
+
+/// Inference without any known dim or constant must not contradict the concrete one.
+TEST_P(SampleTest, UnknownShapesInferNothingFalse) {
+  const SampleGraph concrete = make(DType::f32);
+  auto unknown = concrete.graph->clone();
+  Node& node = *unknown->nodes().front();
+  for (Value* input : unknown->inputs()) {
+    input->set_type({input->dtype(),
+                     SymShape(std::vector<Dim>(static_cast<std::size_t>(input->shape()->rank())))});
+  }
+  for (Value* initializer : unknown->initializers()) initializer->is_variable = true;
+  infer(node);
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) == nullptr) continue;
+    const ValueType& found = node.output(i)->type();
+    const Shape wanted = concrete.node->output(i)->known_shape();
+    if (found.dtype != DType::undefined) {
+      EXPECT_EQ(found.dtype, concrete.node->output(i)->dtype());
+    }
+    if (!found.shape) continue;
+    ASSERT_EQ(found.shape->rank(), wanted.rank());
+    for (int axis = 0; axis < wanted.rank(); ++axis) {
+      if ((*found.shape)[axis].is_known()) {
+        EXPECT_EQ((*found.shape)[axis].value(), wanted[axis]);
+      }
+    }
+  }
+}
+
+/// f64 gradients against central differences for every set of inputs.
+TEST_P(SampleTest, GradientsAgree) {
+  if (def().backward.refusal() != nullptr) GTEST_SKIP() << def().backward.refusal()->why;
+  if (!sample().no_gradient_check.empty()) GTEST_SKIP() << sample().no_gradient_check;
+  const SampleGraph built = make(DType::f64);
+  if (built.float_inputs.empty()) GTEST_SKIP() << "no float input";
+  const std::size_t count = built.float_inputs.size();
+  const std::size_t most_masked = 5;  // above: each input alone, then all
+  const std::size_t masks = std::size_t{1} << std::min(count, most_masked);
+  std::vector<std::vector<int>> sets;
+  if (count <= most_masked) {
+    for (std::size_t mask = 1; mask < masks; ++mask) {
+      std::vector<int>& set = sets.emplace_back();
+      for (std::size_t i = 0; i < count; ++i) {
+        if ((mask >> i & 1U) != 0) set.push_back(built.float_inputs[i]);
+      }
+    }
+  } else {
+    for (const int input : built.float_inputs) sets.push_back({input});
+    sets.push_back(built.float_inputs);
+  }
+  for (const std::vector<int>& set : sets) {
+    for (const std::string& problem :
+         autograd::check_gradients(*built.graph, built.graph_inputs, set)) {
+      ADD_FAILURE() << problem;
+    }
+  }
+}
+
+/// Output and workspace buffers with guard bytes around them.
+class GuardedRun {
+ public:
+  explicit GuardedRun(const SampleGraph& sample, const PreparedKernel& kernel)
+      : sample_(sample), kernel_(kernel), workspace_(guarded(kernel.workspace_bytes)) {
+    for (int i = 0; i < sample.node->output_count(); ++i) {
+      const Value* const output = sample.node->output(i);
+      bytes_.push_back(output == nullptr ? 0
+                                         : bytes_of(output->dtype(), output->known_shape().size()));
+      outputs_.push_back(guarded(bytes_.back()));
+    }
+  }
+
+  /// Runs with output `alias.output` in the memory of input `alias.input`; a null alias: apart.
+  void run(const Alias* alias) {
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    for (const Tensor& input : sample_.node_inputs) {
+      inputs.push_back(input.defined() ? input.data() : nullptr);
+    }
+    for (int i = 0; i < sample_.node->output_count(); ++i) {
+      outputs.push_back(sample_.node->output(i) == nullptr ? nullptr : inside(outputs_[index(i)]));
+    }
+    if (alias != nullptr) {
+      void* const shared = outputs[index(alias->output)];
+      std::memcpy(shared, inputs[index(alias->input)], bytes_[index(alias->output)]);
+      inputs[index(alias->input)] = shared;
+    }
+    const RunState state;
+    kernel_.run({inputs.data(), outputs.data(), inside(workspace_), &state});
+  }
+
+  std::vector<std::byte> result(int output) {
+    const auto* const start = static_cast<std::byte*>(inside(outputs_[index(output)]));
+    return {start, start + bytes_[index(output)]};
+  }
+
+  bool guards_intact() const {
+    bool intact = is_intact(workspace_, kernel_.workspace_bytes);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) intact &= is_intact(outputs_[i], bytes_[i]);
+    return intact;
+  }
+
+ private:
+  static constexpr std::size_t kGuard = 256;
+  static constexpr std::byte kPattern{0xa5};
+
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  static Tensor guarded(std::size_t bytes) {
+    Tensor buffer = Tensor::empty(DType::u8, {static_cast<std::int64_t>(bytes + 2 * kGuard)});
+    std::memset(buffer.data(), static_cast<int>(kPattern), buffer.bytes());
+    return buffer;
+  }
+  static void* inside(const Tensor& buffer) {
+    return static_cast<std::byte*>(buffer.data()) + kGuard;
+  }
+  static bool is_intact(const Tensor& buffer, std::size_t bytes) {
+    const auto* const start = static_cast<const std::byte*>(buffer.data());
+    for (std::size_t i = 0; i < kGuard; ++i) {
+      if (start[i] != kPattern || start[kGuard + bytes + i] != kPattern) return false;
+    }
+    return true;
+  }
+
+  const SampleGraph& sample_;
+  const PreparedKernel& kernel_;
+  std::vector<std::size_t> bytes_;
+  std::vector<Tensor> outputs_;
+  Tensor workspace_;
+};
+
+/// Kernels stay within their buffers and compute the same in place as apart.
+TEST_P(SampleTest, BuffersMayAlias) {
+  if (is_view()) GTEST_SKIP() << "a view: no kernel runs";
+  const SampleGraph built = make(DType::f32);
+  for (const PreparedKernel& kernel : prepare_all_kernels(*built.node, cpu())) {
+    GuardedRun apart(built, kernel);
+    apart.run(nullptr);
+    EXPECT_TRUE(apart.guards_intact()) << kernel.name << " writes outside its buffers";
+    for (const Alias& alias : def().aliases) {
+      const Value* const output = built.node->output(alias.output);
+      const Value* const input = built.node->input(alias.input);
+      if (output == nullptr || input == nullptr || input->dtype() != output->dtype() ||
+          input->known_shape() != output->known_shape()) {
+        continue;
+      }
+      GuardedRun shared(built, kernel);
+      shared.run(&alias);
+      EXPECT_TRUE(shared.guards_intact()) << kernel.name << " writes outside its buffers";
+      for (int i = 0; i < built.node->output_count(); ++i) {
+        EXPECT_EQ(apart.result(i), shared.result(i))
+            << kernel.name << " output " << i << " with output " << alias.output
+            << " in the memory of input " << alias.input;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sweep, SampleTest, testing::ValuesIn(all_cases()), case_name);
+
+}  // namespace
+}  // namespace graft::test
