@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/graph/model.h"
 #include "core/ops/builder.h"
 #include "core/ops/evaluate.h"
+#include "core/passes/pass.h"
 
 namespace graft::testing {
 
@@ -42,9 +44,22 @@ inline std::vector<Tensor> call_internal_op(std::string_view op, const std::vect
   return evaluate(*one.node, inputs, state);
 }
 
-/// The same call in the form of opset `from`: upgraded, then run node by node.
+/// The same call in the form of opset `from`: upgraded and folded; output 0.
 inline Tensor call_old_op(std::string_view op, std::int64_t from, const std::vector<Tensor>& inputs,
-                          Attributes attributes = {});
+                          Attributes attributes = {}) {
+  Model model;
+  model.set_opset("", from);
+  Graph& graph = model.graph();
+  std::vector<Value*> values;
+  for (const Tensor& tensor : inputs) {
+    values.push_back(graph.add_initializer(graph.unique_name("x"), tensor));
+  }
+  graph.add_output(graph.add_node(op, "", values, {"y"}, std::move(attributes))->output(0));
+  passes::upgrade_opset(model);
+  passes::infer_shapes(graph);
+  passes::fold_constants(graph);
+  return graph.outputs().front()->initializer();
+}
 
 inline std::vector<float> floats(const Tensor& tensor) {
   const auto values = tensor.values<const float>();

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/base/parallel.h"
 #include "tests/core/ops/call_op.h"
 
 namespace graft {
