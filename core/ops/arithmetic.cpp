@@ -38,6 +38,7 @@ OpDef binary(std::string_view name, Rule rule, Samples samples) {
           .outputs = {{"C"}},
           .infer = infer_broadcast,
           .aliases = kInPlace,
+          .weights = {0, 1},
           .backward = rule,
           .samples = samples};
 }

@@ -65,6 +65,8 @@ struct OpDef {
   Infer infer;
   Upgrade upgrade = nullptr;
   std::vector<Alias> aliases = {};
+  /// Inputs that usually hold trained parameters, to choose what trains by default.
+  std::vector<int> weights = {};
   Backward backward;  ///< no default: each op says how it is differentiated, or why not
   Samples samples;    ///< an op without samples fails the sweep
 

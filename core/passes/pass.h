@@ -37,11 +37,15 @@ bool fold_constants(Graph& graph);
 /// without readers.
 bool eliminate_dead(Graph& graph);
 
+/// infer_shapes, fold_constants and eliminate_dead: what follows once inputs are bound.
+void settle(Graph& graph);
+
 /// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
 bool decompose(Graph& graph);
 
-/// Puts BatchNormalization and Dropout into training form. Running statistics become variables that
-/// the step updates. `seed` starts the random numbers of Dropout.
+/// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.
+/// Running statistics become variables that the step updates. `seed` starts the random numbers of
+/// Dropout. Throws Error{unsupported} for a Dropout whose ratio is computed or whose mask is read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
 }  // namespace graft::passes

@@ -37,7 +37,7 @@ class Plan {
   void run(std::span<const Tensor> inputs, const RunState& state = {});
 
   /// A view of graph output `index`; its elements are valid until the next run or the plan's end.
-  Tensor output(int index) const;
+  const Tensor& output(int index) const;
   int output_count() const;
 
   const Graph& graph() const;

@@ -1,0 +1,143 @@
+#include "autograd/loss.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/ops/builder.h"
+
+namespace graft {
+namespace {
+
+Expr mean(const Expr& x) {
+  return reduce_mean(x, {}, false);
+}
+
+Expr build_cross_entropy(const Loss& loss, const Expr& logits, const Expr& target) {
+  return call_multi("CrossEntropy", kInternalDomain, {logits, target}, 2,
+                    {{"label_smoothing", AttributeValue(loss.label_smoothing)}})
+      .front();
+}
+
+Expr build_token_cross_entropy(const Loss& loss, const Expr& logits, const Expr& target) {
+  const Shape shape = logits.shape();
+  const std::int64_t tokens = shape[0] * shape[1];
+  return build_cross_entropy(loss, reshape(logits, {tokens, shape[2]}), reshape(target, {tokens}));
+}
+
+Expr build_nll(const Loss& /*loss*/, const Expr& log_probabilities, const Expr& target) {
+  return call("NegativeLogLikelihoodLoss", {log_probabilities, target}, {{"reduction", "mean"}});
+}
+
+Expr build_mse(const Loss& /*loss*/, const Expr& prediction, const Expr& target) {
+  const Expr difference = prediction - target;
+  return mean(difference * difference);
+}
+
+Expr build_l1(const Loss& /*loss*/, const Expr& prediction, const Expr& target) {
+  return mean(call("Abs", {prediction - target}));
+}
+
+/// d^2/2 up to delta, delta*(|d| - delta/2) beyond.
+Expr build_huber(const Loss& loss, const Expr& prediction, const Expr& target) {
+  const Expr difference = prediction - target;
+  const Expr distance = call("Abs", {difference});
+  const double delta = loss.delta;
+  return mean(where(less(distance, constant_like(distance, delta)), difference * difference * 0.5,
+                    (distance - 0.5 * delta) * delta));
+}
+
+/// -t*log(sigmoid(x)) - (1-t)*log(1-sigmoid(x)) = softplus(x) - t*x, which never overflows.
+Expr build_bce_with_logits(const Loss& /*loss*/, const Expr& logits, const Expr& target) {
+  return mean(call("Softplus", {logits}) - logits * target);
+}
+
+enum class Target { classes, classes_last, same };
+
+struct Row {
+  std::string_view name;
+  Target target;
+  Expr (*build)(const Loss& loss, const Expr& prediction, const Expr& target);
+};
+
+constexpr std::array<Row, 7> kRows{{
+    {"cross_entropy", Target::classes, build_cross_entropy},
+    {"token_cross_entropy", Target::classes_last, build_token_cross_entropy},
+    {"nll", Target::classes, build_nll},
+    {"mse", Target::same, build_mse},
+    {"l1", Target::same, build_l1},
+    {"huber", Target::same, build_huber},
+    {"bce_with_logits", Target::same, build_bce_with_logits},
+}};
+
+const Row& row_of(std::string_view name) {
+  const auto* const at = std::ranges::find(kRows, name, &Row::name);
+  if (at == kRows.end()) {
+    std::string valid;
+    for (const Row& row : kRows) valid += (valid.empty() ? "" : ", ") + std::string(row.name);
+    fail(ErrorKind::argument, "unknown loss '", name, "'; valid: ", valid);
+  }
+  return *at;
+}
+
+/// The shape of the targets that fit a prediction.
+Shape target_shape(const Row& row, const Shape& prediction) {
+  if (row.target == Target::same) return prediction;
+  const bool last = row.target == Target::classes_last;
+  if (last ? prediction.rank() != 3 : prediction.rank() < 2) {
+    fail(ErrorKind::shape, row.name, ": the prediction has shape ", prediction, ", wanted ",
+         last ? "[B,T,C]" : "[N,C,...]");
+  }
+  std::vector<std::int64_t> dims = prediction.dims();
+  dims.erase(dims.begin() + (last ? 2 : 1));
+  return Shape(std::move(dims));
+}
+
+}  // namespace
+
+std::vector<std::string> loss_names() {
+  std::vector<std::string> names;
+  for (const Row& row : kRows) names.emplace_back(row.name);
+  return names;
+}
+
+Loss loss_from_name(std::string_view name) {
+  return {.name = std::string(row_of(name).name)};
+}
+
+bool has_class_targets(const Loss& loss) {
+  return row_of(loss.name).target != Target::same;
+}
+
+int class_axis(const Loss& loss, const Shape& prediction) {
+  return row_of(loss.name).target == Target::classes_last ? prediction.rank() - 1 : 1;
+}
+
+Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target) {
+  const Row& row = row_of(loss.name);
+  const Shape wanted = target_shape(row, prediction.shape());
+  // A target [N] fits a prediction [N,1]: what matters is one target a prediction.
+  if (target.shape().size() != wanted.size() ||
+      (row.target != Target::same && target.shape() != wanted)) {
+    fail(ErrorKind::shape, row.name, ": the prediction is ", prediction.value()->type(),
+         ", the target ", target.value()->type(), ", wanted a target of shape ", wanted);
+  }
+  const bool is_index = target.dtype() == DType::i64;
+  if ((row.target == Target::same) == is_index) {
+    fail(ErrorKind::type, row.name, ": the target is ", target.value()->type(), ", wanted ",
+         row.target == Target::same ? "floats" : "class indices (i64)");
+  }
+  if (row.target != Target::same) return row.build(loss, prediction, target);
+  return row.build(loss, prediction, cast(reshape(target, wanted), prediction.dtype()));
+}
+
+void check_class_targets(const Tensor& target, std::int64_t classes) {
+  const auto labels = target.values<const std::int64_t>();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || labels[i] >= classes) {
+      fail(ErrorKind::argument, "class index ", labels[i], " at position ", i,
+           " of the targets is outside [0, ", classes, ")");
+    }
+  }
+}
+
+}  // namespace graft

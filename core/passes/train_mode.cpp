@@ -1,0 +1,75 @@
+#include "core/ops/builder.h"
+#include "core/passes/pass.h"
+
+namespace graft::passes {
+namespace {
+
+bool is_variable(const Value* value) {
+  return value != nullptr && value->is_variable;
+}
+
+/// A frozen BatchNormalization (neither scale nor bias trains) keeps its running statistics, and so
+/// does one whose statistics are computed: there is nothing to update.
+bool trains(const Node& node) {
+  return node.is("BatchNormalization") &&
+         (is_variable(node.input(1)) || is_variable(node.input(2))) &&
+         node.input(3)->is_initializer() && node.input(4)->is_initializer();
+}
+
+/// y = BatchNormalization(x, scale, bias, mean, var), with statistics of the batch.
+void train_batch_norm(Graph& graph, Node& node) {
+  for (const int statistic : {3, 4}) node.input(statistic)->is_variable = true;
+  Builder builder(graph, &node);
+  const Node* const training =
+      builder.node("BatchNormTraining", kInternalDomain, node.inputs(), 5,
+                   {{"epsilon", AttributeValue(node.attributes.get_float("epsilon", 1e-5F))},
+                    {"momentum", AttributeValue(node.attributes.get_float("momentum", 0.9F))}});
+  graph.replace_all_uses(node.output(0), training->output(0));
+}
+
+/// The ratio is an input; without one it is 0.5.
+float dropout_ratio(const Node& node) {
+  if (node.input(1) == nullptr) return 0.5F;
+  const Tensor& ratio = node.input(1)->initializer();
+  if (!ratio.defined()) {
+    fail(ErrorKind::unsupported, node.label(), ": the ratio must be known before the run");
+  }
+  return static_cast<float>(to_double(ratio).front());
+}
+
+void train_dropout(Graph& graph, Node& node, std::uint64_t seed, std::int64_t op_id) {
+  if (node.output(1) != nullptr && !node.output(1)->is_unused()) {
+    fail(ErrorKind::unsupported, node.label(), ": its mask is read, which training cannot give");
+  }
+  Builder builder(graph, &node);
+  const Node* const training =
+      builder.node("DropoutTraining", kInternalDomain, {node.input(0)}, 1,
+                   {{"ratio", AttributeValue(dropout_ratio(node))},
+                    {"seed", AttributeValue(static_cast<std::int64_t>(seed))},
+                    {"op_id", AttributeValue(op_id)}});
+  graph.replace_all_uses(node.output(0), training->output(0));
+}
+
+}  // namespace
+
+bool train_mode(Graph& graph, std::uint64_t seed) {
+  bool changed = false;
+  std::int64_t op_id = 0;
+  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
+  while (next != nullptr) {
+    Node& node = *next;
+    next = graph.next(&node);
+    if (trains(node)) {
+      train_batch_norm(graph, node);
+    } else if (node.is("Dropout")) {
+      train_dropout(graph, node, seed, op_id++);
+    } else {
+      continue;
+    }
+    graph.remove(&node);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace graft::passes

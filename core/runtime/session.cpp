@@ -1,0 +1,103 @@
+#include "core/runtime/session.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "core/passes/pass.h"
+#include "core/runtime/plan.h"
+
+namespace graft {
+namespace {
+
+/// Inputs of the same types and shapes have the same key.
+std::string shapes_key(const std::vector<Tensor>& inputs) {
+  std::string key;
+  for (const Tensor& input : inputs) key += describe(input) + ";";
+  return key;
+}
+
+}  // namespace
+
+struct Session::State {
+  Model model;
+  SessionOptions options;
+  std::vector<std::string> input_names;
+  std::vector<std::string> output_names;
+  std::map<std::string, Plan> plans;
+  std::mutex mutex;
+
+  Plan& plan_for(const std::vector<Tensor>& inputs);
+};
+
+Plan& Session::State::plan_for(const std::vector<Tensor>& inputs) {
+  const std::string key = shapes_key(inputs);
+  const auto at = plans.find(key);
+  if (at != plans.end()) return at->second;
+  std::unique_ptr<Graph> graph = model.graph().clone();
+  std::vector<ValueType> types;
+  for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
+  passes::bind_inputs(*graph, types);
+  passes::settle(*graph);
+  return plans.emplace(key, Plan(std::move(graph), {.device = options.device})).first->second;
+}
+
+Session::Session(const Model& model, const SessionOptions& options)
+    : state_(std::make_unique<State>()) {
+  state_->model = model.clone();
+  state_->options = options;
+  passes::upgrade_opset(state_->model);
+  const Graph& graph = state_->model.graph();
+  for (Value* initializer : graph.initializers()) {
+    initializer->is_variable = options.weights_change && is_float(initializer->dtype()) &&
+                               initializer->initializer().rank() > 0;
+  }
+  for (const Value* input : passes::required_inputs(graph)) {
+    state_->input_names.push_back(input->name());
+  }
+  for (const Value* output : graph.outputs()) state_->output_names.push_back(output->name());
+}
+
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+const std::vector<std::string>& Session::input_names() const {
+  return state_->input_names;
+}
+
+const std::vector<std::string>& Session::output_names() const {
+  return state_->output_names;
+}
+
+std::vector<Tensor> Session::run(const std::map<std::string, Tensor>& inputs) {
+  for (const auto& [name, tensor] : inputs) {
+    if (std::ranges::find(state_->input_names, name) == state_->input_names.end()) {
+      std::string valid;
+      for (const auto& input : state_->input_names) valid += (valid.empty() ? "" : ", ") + input;
+      fail(ErrorKind::argument, "the model has no input '", name, "'; its inputs: ", valid);
+    }
+  }
+  std::vector<Tensor> ordered;
+  for (const std::string& name : state_->input_names) {
+    const auto at = inputs.find(name);
+    if (at == inputs.end()) fail(ErrorKind::argument, "no tensor for input '", name, "'");
+    ordered.push_back(at->second);
+  }
+  return run(ordered);
+}
+
+std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs) {
+  const std::scoped_lock lock(state_->mutex);
+  std::vector<Tensor> on_device;
+  for (const Tensor& input : inputs) on_device.push_back(input.to(*state_->options.device));
+  Plan& plan = state_->plan_for(on_device);
+  plan.run(on_device);
+  std::vector<Tensor> outputs;
+  for (int i = 0; i < plan.output_count(); ++i) {
+    // Copy even on the CPU: the plan's memory is overwritten by the next run.
+    outputs.push_back(plan.output(i).clone().to(cpu()));
+  }
+  return outputs;
+}
+
+}  // namespace graft

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/graph/model.h"
+#include "core/tensor/tensor.h"
+
+namespace graft {
+
+struct SessionOptions {
+  Device* device = &cpu();
+  /// The model's weights change between runs (it is being trained): nothing computed from float
+  /// initializers is folded into the plan.
+  bool weights_change = false;
+};
+
+/// Inference: runs a model as it is in memory, sharing its weights. Plans are built for each new
+/// set of input shapes and kept. Safe to use from several threads; runs take turns.
+class Session {
+ public:
+  /// Copies the graph. Throws Error{unsupported} that lists the ops that Graft does not know.
+  explicit Session(const Model& model, const SessionOptions& options = {});
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  /// Inputs without a default value, and outputs, in the model's order.
+  const std::vector<std::string>& input_names() const;
+  const std::vector<std::string>& output_names() const;
+
+  /// One tensor an input name, in any order of names; returns copies on the CPU in output order.
+  /// Throws Error{argument} for a missing or unknown name, Error{shape} or Error{type} if one does
+  /// not fit the model.
+  std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
+  /// The same, inputs in the model's order.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace graft

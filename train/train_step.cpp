@@ -1,0 +1,209 @@
+#include "train/train_step.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/graph/print.h"
+#include "core/passes/pass.h"
+#include "core/runtime/plan.h"
+#include "train/step_graph.h"
+
+namespace graft {
+namespace {
+
+ValueType type_of(const Tensor& tensor) {
+  return {tensor.dtype(), SymShape(tensor.shape())};
+}
+
+/// Compared before each step: cheap, and no allocation.
+bool same_types(const std::vector<ValueType>& types, const std::vector<Tensor>& inputs,
+                const Tensor& target) {
+  const auto matches = [](const ValueType& type, const Tensor& tensor) {
+    if (type.dtype != tensor.dtype() || type.shape->rank() != tensor.rank()) return false;
+    for (int axis = 0; axis < tensor.rank(); ++axis) {
+      if ((*type.shape)[axis].value() != tensor.shape()[axis]) return false;
+    }
+    return true;
+  };
+  if (types.size() != inputs.size() + 1 || !matches(types.back(), target)) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!matches(types[i], inputs[i])) return false;
+  }
+  return true;
+}
+
+struct PlannedStep {
+  std::vector<ValueType> types;  // of the inputs, then the target
+  StepKind kind;
+  Plan plan;
+  std::vector<std::string> gradient_names;
+  std::int64_t classes;  // that the targets index; 0 for other losses
+};
+
+/// A scalar of the plan; read without an allocation.
+float scalar_value(const Tensor& tensor) {
+  return tensor.dtype() == DType::f64 ? static_cast<float>(*static_cast<double*>(tensor.data()))
+                                      : *static_cast<float*>(tensor.data());
+}
+
+}  // namespace
+
+struct TrainStep::State {
+  Model model;  // a copy in the newest form that shares the user's tensors
+  TrainStepOptions options;
+  Device* target_device = nullptr;
+  std::vector<std::string> parameters;
+  std::int64_t parameter_count = 0;
+  std::size_t parameter_bytes = 0;
+  StateTensors state;
+  std::vector<std::unique_ptr<PlannedStep>> plans;
+  const PlannedStep* last = nullptr;
+  Tensor lr = Tensor::scalar(0.0F);
+  Tensor step = Tensor::scalar<std::int64_t>(0);
+  std::vector<Tensor> plan_inputs;
+  std::int64_t updates = 0;
+  std::uint64_t runs = 0;
+
+  StepKind next_kind() const;
+  PlannedStep& planned(const std::vector<Tensor>& inputs, const Tensor& target, StepKind kind);
+};
+
+StepKind TrainStep::State::next_kind() const {
+  if (!options.optimizer) return StepKind::gradients;
+  if (options.accumulate == 1) return StepKind::update;
+  const auto done = runs % static_cast<std::uint64_t>(options.accumulate);
+  return done + 1 == static_cast<std::uint64_t>(options.accumulate) ? StepKind::apply
+                                                                    : StepKind::accumulate;
+}
+
+PlannedStep& TrainStep::State::planned(const std::vector<Tensor>& inputs, const Tensor& target,
+                                       StepKind kind) {
+  for (const auto& candidate : plans) {
+    if (candidate->kind == kind && same_types(candidate->types, inputs, target)) {
+      return *candidate;
+    }
+  }
+  std::vector<ValueType> types;
+  for (const Tensor& input : inputs) types.push_back(type_of(input));
+  StepGraph built =
+      build_step_graph(model, options, parameters, types, type_of(target), kind, state);
+  types.push_back(type_of(target));
+  std::int64_t classes = 0;
+  if (has_class_targets(options.loss)) {
+    const Shape prediction = built.graph->outputs()[1]->known_shape();
+    classes = prediction[class_axis(options.loss, prediction)];
+  }
+  plans.push_back(std::make_unique<PlannedStep>(
+      PlannedStep{std::move(types), kind,
+                  Plan(std::move(built.graph), {.device = target_device, .poison = options.poison}),
+                  std::move(built.gradient_names), classes}));
+  return *plans.back();
+}
+
+TrainStep::TrainStep(Model& model, TrainStepOptions options) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.target_device = &device(options.device);
+  if (options.accumulate < 1) {
+    fail(ErrorKind::argument, "accumulate is ", options.accumulate, ", wanted at least 1");
+  }
+  if (options.optimizer) {
+    check(*options.optimizer);
+    s.lr = Tensor::scalar(graft::learning_rate(*options.optimizer));
+  }
+  s.model = model.clone();
+  passes::upgrade_opset(s.model);
+  passes::infer_shapes(s.model.graph());
+  for (Value* value : choose_trainable(s.model.graph(), options.trainable)) {
+    value->is_variable = true;
+    s.parameters.push_back(value->name());
+    s.parameter_count += value->initializer().size();
+    s.parameter_bytes += value->initializer().bytes();
+  }
+  s.options = std::move(options);
+}
+
+TrainStep::~TrainStep() = default;
+TrainStep::TrainStep(TrainStep&&) noexcept = default;
+TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
+
+float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
+  State& s = *state_;
+  PlannedStep& planned = s.planned(inputs, target, s.next_kind());
+  Plan& plan = planned.plan;
+  if (planned.classes > 0) check_class_targets(target, planned.classes);
+  s.step.values<std::int64_t>()[0] = s.updates + 1;
+  // Assigned in place: a new handle would allocate.
+  s.plan_inputs.resize(inputs.size() + 3);
+  std::ranges::copy(inputs, s.plan_inputs.begin());
+  s.plan_inputs[inputs.size()] = target;
+  s.plan_inputs[inputs.size() + 1] = s.lr;
+  s.plan_inputs[inputs.size() + 2] = s.step;
+  plan.run(s.plan_inputs, {.step = s.runs});
+  ++s.runs;
+  if (planned.kind == StepKind::update || planned.kind == StepKind::apply) ++s.updates;
+  s.last = &planned;
+  return scalar_value(plan.output(0));
+}
+
+const Tensor& TrainStep::prediction() const {
+  if (state_->last == nullptr) fail(ErrorKind::argument, "no step has run yet");
+  return state_->last->plan.output(1);
+}
+
+std::map<std::string, Tensor> TrainStep::gradients() const {
+  if (state_->last == nullptr) fail(ErrorKind::argument, "no step has run yet");
+  if (state_->options.optimizer) {
+    fail(ErrorKind::argument, "gradients are kept only by a step without an optimizer");
+  }
+  std::map<std::string, Tensor> gradients;
+  int output = 2;
+  for (const std::string& name : state_->last->gradient_names) {
+    gradients[name] = state_->last->plan.output(output++).clone();
+  }
+  return gradients;
+}
+
+float TrainStep::learning_rate() const {
+  return state_->lr.values<float>()[0];
+}
+
+void TrainStep::set_learning_rate(float lr) {
+  state_->lr.values<float>()[0] = lr;
+}
+
+std::int64_t TrainStep::updates() const {
+  return state_->updates;
+}
+
+const std::vector<std::string>& TrainStep::parameter_names() const {
+  return state_->parameters;
+}
+
+std::int64_t TrainStep::parameter_count() const {
+  return state_->parameter_count;
+}
+
+std::size_t TrainStep::arena_bytes() const {
+  std::size_t most = 0;
+  for (const auto& planned : state_->plans) most = std::max(most, planned->plan.arena_bytes());
+  return most;
+}
+
+std::size_t TrainStep::parameter_bytes() const {
+  return state_->parameter_bytes;
+}
+
+std::size_t TrainStep::state_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : state_->state) bytes += tensor.bytes();
+  return bytes;
+}
+
+std::string TrainStep::describe() const {
+  if (state_->last == nullptr) return {};
+  std::string result = print(state_->last->plan.graph());
+  for (const std::string& line : state_->last->plan.describe_steps()) result += line + "\n";
+  return result;
+}
+
+}  // namespace graft
