@@ -110,7 +110,7 @@ void normalize_tile(const AxisLoop& loop, const T* x, std::int64_t width, T* lar
   Row most(largest, width);
   most = ConstRow(x, width);
   for (std::int64_t c = 1; c < loop.axis; ++c) {
-    most = most.template max<Eigen::PropagateNaN>(ConstRow(x + c * loop.inner, width)).eval();
+    most = nan_max(most, ConstRow(x + c * loop.inner, width)).eval();
   }
   TileValues<double> sums{};
   Eigen::Map<Eigen::Array<double, Eigen::Dynamic, 1>> sum(sums.data(), width);

@@ -16,7 +16,7 @@ constexpr std::int64_t kTile = 512;
 /// Below this many columns several rows are reduced side by side, as one row of about this width.
 constexpr std::int64_t kWide = 256;
 /// Rows added in the element type before they go into the wide accumulator.
-constexpr std::int64_t kBlockRows = 64;
+constexpr std::int64_t kBlockRows = 16;
 
 /// Reduces `rows` rows of `width` contiguous columns, `stride` apart, into `total`.
 template <class Op, class T>

@@ -9,6 +9,18 @@
 
 namespace graft {
 
+/// Element-wise maximum and minimum of Eigen arrays in which NaN wins.
+template <class A, class B>
+auto nan_max(const A& a, const B& b) {
+  using T = typename A::Scalar;
+  return a.binaryExpr(b, Eigen::internal::scalar_max_op<T, T, Eigen::PropagateNaN>());
+}
+template <class A, class B>
+auto nan_min(const A& a, const B& b) {
+  using T = typename A::Scalar;
+  return a.binaryExpr(b, Eigen::internal::scalar_min_op<T, T, Eigen::PropagateNaN>());
+}
+
 /// The operations that reductions are made of. Each maps an element (some after subtracting a
 /// shift), combines two results, and finishes. `Part` is the type of short runs, `Acc` of long
 /// ones: f32 sums run in f64, integers modulo 2^64, which gives wrap-around in any narrower type.
@@ -160,7 +172,7 @@ struct Max {
   }
   template <class A, class B>
   static auto combine(const A& a, const B& b) {
-    return a.template max<Eigen::PropagateNaN>(b);
+    return nan_max(a, b);
   }
   template <class A>
   static A combine_one(A a, A b) {
@@ -178,7 +190,7 @@ struct Min : Max<T> {
   }
   template <class A, class B>
   static auto combine(const A& a, const B& b) {
-    return a.template min<Eigen::PropagateNaN>(b);
+    return nan_min(a, b);
   }
   template <class A>
   static A combine_one(A a, A b) {
@@ -194,7 +206,7 @@ template <class Op, class T>
 typename Op::Acc reduce_row(const T* x, std::int64_t n, T shift) {
   using Part = typename Op::Part;
   constexpr int kLanes = 64;
-  constexpr std::int64_t kBlock = 64 * kLanes;
+  constexpr std::int64_t kBlock = 16 * kLanes;
   using Lanes = Eigen::Array<T, kLanes, 1>;
   const Lanes shifts = Lanes::Constant(shift);
   const auto lanes_at = [&](std::int64_t i) { return Eigen::Map<const Lanes>(x + i); };

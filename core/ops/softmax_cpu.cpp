@@ -23,7 +23,7 @@ template <class T>
 Tile<T> column_max(const T* x, std::int64_t n, std::int64_t step, std::int64_t width) {
   Tile<T> largest = ConstRow<T>(x, width);
   for (std::int64_t i = 1; i < n; ++i) {
-    largest = largest.template max<Eigen::PropagateNaN>(ConstRow<T>(x + i * step, width)).eval();
+    largest = nan_max(largest, ConstRow<T>(x + i * step, width)).eval();
   }
   return largest;
 }
