@@ -53,8 +53,8 @@ Kernel make_range(KernelRequest& request) {
                   const T start = *args.input<T>(0);
                   const T delta = *args.input<T>(2);
                   for (std::int64_t i = 0; i < size; ++i) {
-                    args.output<T>()[i] = static_cast<T>(wrapping(start) +
-                                                           wrapping(static_cast<T>(i)) * wrapping(delta));
+                    args.output<T>()[i] = static_cast<T>(
+                        wrapping(start) + wrapping(static_cast<T>(i)) * wrapping(delta));
                   }
                 };
               });

@@ -59,7 +59,8 @@ std::vector<Expr> gather_rule(const Gradient& g) {
 }
 
 std::vector<Expr> gather_grad_rule(const Gradient& g) {
-  return {call("Gather", {g.dy(), g.x(1)}, {{"axis", AttributeValue(g.attributes().get_int("axis", 0))}})};
+  return {call("Gather", {g.dy(), g.x(1)},
+               {{"axis", AttributeValue(g.attributes().get_int("axis", 0))}})};
 }
 
 void infer_gather_elements(InferContext& context) {
@@ -100,8 +101,8 @@ void infer_scatter_elements(InferContext& context) {
     const Dim& found = (*indices)[i];
     if (!found.is_known()) continue;
     const bool exceeds = i != axis && (*data)[i].is_known() && found.value() > (*data)[i].value();
-    const bool differs = updates != nullptr && (*updates)[i].is_known() &&
-                         !found.same_as((*updates)[i]);
+    const bool differs =
+        updates != nullptr && (*updates)[i].is_known() && !found.same_as((*updates)[i]);
     if (exceeds || differs) {
       context.fail(ErrorKind::shape, "indices ", *indices, " do not fit data ",
                    context.input(0).type(), " and updates in axis ", i);
@@ -129,8 +130,8 @@ std::vector<Expr> scatter_elements_rule(const Gradient& g) {
     fail(ErrorKind::unsupported, g.node().label(), ": no gradient for reduction '", reduction,
          "', only for none and add");
   }
-  const Expr data = call("ScatterElements", {g.dy(), g.x(1), zeros_like(updates)},
-                         axis_attribute(g));
+  const Expr data =
+      call("ScatterElements", {g.dy(), g.x(1), zeros_like(updates)}, axis_attribute(g));
   return {data, {}, updates};
 }
 
@@ -160,9 +161,7 @@ std::vector<Sample> gather_samples() {
 }
 
 std::vector<Sample> gather_grad_samples() {
-  const auto with = [](int axis, int size) {
-    return Attributes{{"axis", axis}, {"size", size}};
-  };
+  const auto with = [](int axis, int size) { return Attributes{{"axis", axis}, {"size", size}}; };
   return {
       {"repeated_rows", {{{3, 2}}, indices({3}, {1, 1, -1})}, with(0, 4)},
       {"columns", {{{2, 3, 2}}, indices({3}, {0, 2, 0})}, with(1, 3)},
@@ -198,11 +197,17 @@ std::vector<Sample> scatter_elements_samples() {
       {"none_axis_1", {data, apart, updates}, {{"axis", 1}}},
       {"negative", {data, indices({2, 2}, {-1, 0, 1, -1}), updates}},
       {"add", {data, repeated, updates}, reduction("add")},
-      {.name = "mul", .inputs = {data, repeated, updates}, .attributes = reduction("mul"),
+      {.name = "mul",
+       .inputs = {data, repeated, updates},
+       .attributes = reduction("mul"),
        .no_gradient_check = no_rule},
-      {.name = "max", .inputs = {data, repeated, updates}, .attributes = reduction("max"),
+      {.name = "max",
+       .inputs = {data, repeated, updates},
+       .attributes = reduction("max"),
        .no_gradient_check = no_rule},
-      {.name = "min", .inputs = {data, repeated, updates}, .attributes = reduction("min"),
+      {.name = "min",
+       .inputs = {data, repeated, updates},
+       .attributes = reduction("min"),
        .no_gradient_check = no_rule},
       {"no_updates", {data, {.shape = {0, 4}, .dtype = DType::i64}, {{0, 4}}}},
   };
@@ -239,15 +244,16 @@ void register_gather(OpRegistry& registry) {
                 .infer = infer_gather_elements,
                 .backward = gather_elements_rule,
                 .samples = gather_elements_samples});
-  registry.add({.name = "ScatterElements",
-                .since = {{11}, {13}, {16, "reductions"}, {18, "reductions max and min"}},
-                .inputs = {{"data"}, {"indices"}, {"updates"}},
-                .outputs = {{"output"}},
-                .attributes = {{"axis", AttributeType::integer}, {"reduction", AttributeType::text}},
-                .infer = infer_scatter_elements,
-                .aliases = {{0, 0, AliasKind::in_place}},
-                .backward = scatter_elements_rule,
-                .samples = scatter_elements_samples});
+  registry.add(
+      {.name = "ScatterElements",
+       .since = {{11}, {13}, {16, "reductions"}, {18, "reductions max and min"}},
+       .inputs = {{"data"}, {"indices"}, {"updates"}},
+       .outputs = {{"output"}},
+       .attributes = {{"axis", AttributeType::integer}, {"reduction", AttributeType::text}},
+       .infer = infer_scatter_elements,
+       .aliases = {{0, 0, AliasKind::in_place}},
+       .backward = scatter_elements_rule,
+       .samples = scatter_elements_samples});
 }
 
 }  // namespace graft

@@ -22,9 +22,9 @@ Kernel constant_kernel(const KernelRequest& request, const PadAmounts& amounts) 
   for (std::size_t i = 0; i < x_strides.size(); ++i) {
     const std::int64_t before = amounts.before[i];
     const std::int64_t after = amounts.after[i];
-    kept.push_back(std::max<std::int64_t>(
-        0, x[static_cast<int>(i)] + std::min<std::int64_t>(before, 0) +
-               std::min<std::int64_t>(after, 0)));
+    kept.push_back(std::max<std::int64_t>(0, x[static_cast<int>(i)] +
+                                                 std::min<std::int64_t>(before, 0) +
+                                                 std::min<std::int64_t>(after, 0)));
     from += std::max<std::int64_t>(-before, 0) * x_strides[i];
     to += std::max<std::int64_t>(before, 0) * y_strides[i];
   }
@@ -40,7 +40,8 @@ Kernel constant_kernel(const KernelRequest& request, const PadAmounts& amounts) 
 /// Which element of an axis of `dim` > 0 stands at `at`, counted from the first unpadded one.
 std::int64_t source_position(PadMode mode, std::int64_t at, std::int64_t dim) {
   if (mode == PadMode::edge) return std::clamp<std::int64_t>(at, 0, dim - 1);
-  const std::int64_t period = mode == PadMode::wrap ? dim : std::max<std::int64_t>(2 * (dim - 1), 1);
+  const std::int64_t period =
+      mode == PadMode::wrap ? dim : std::max<std::int64_t>(2 * (dim - 1), 1);
   const std::int64_t phase = (at % period + period) % period;
   return phase < dim ? phase : period - phase;
 }
@@ -109,11 +110,12 @@ Kernel make_pad(KernelRequest& request) {
       return;
     }
     kernel = [map = PadMap(mode, x, y, amounts->before)](const KernelArgs& args) {
-      parallel_for(map.rows(), kGrain / map.width() + 1, [&](std::int64_t first, std::int64_t last) {
-        map.for_rows(first, last, [&](std::int64_t padded, std::int64_t data) {
-          args.output<T>()[padded] = args.input<T>(0)[data];
-        });
-      });
+      parallel_for(map.rows(), kGrain / map.width() + 1,
+                   [&](std::int64_t first, std::int64_t last) {
+                     map.for_rows(first, last, [&](std::int64_t padded, std::int64_t data) {
+                       args.output<T>()[padded] = args.input<T>(0)[data];
+                     });
+                   });
     };
   });
   return kernel;
@@ -144,7 +146,8 @@ Kernel make_pad_grad(KernelRequest& request) {
 
 void register_pad_cpu(KernelRegistry& registry) {
   registry.add({.op = "Pad", .name = "plain", .make = make_pad});
-  registry.add({.op = "PadGrad", .domain = kInternalDomain, .name = "plain", .make = make_pad_grad});
+  registry.add(
+      {.op = "PadGrad", .domain = kInternalDomain, .name = "plain", .make = make_pad_grad});
 }
 
 }  // namespace graft
