@@ -135,65 +135,36 @@ std::vector<Expr> inference_rule(const Gradient& g) {
           moment * slope * inv_std * inv_std * -0.5};
 }
 
-Expr add(const Expr& a, const Expr& b) {
-  return a ? a + b : b;
+std::vector<Expr> norm_grad(const Gradient& g, const Expr& mean, const Expr& inv_std) {
+  return call_multi("BatchNormGrad", kInternalDomain, {g.x(), g.dy(), g.x(1), mean, inv_std}, 3);
 }
 
-/// What flows into x through the statistics as outputs: `to_mean` and `to_variance` are gradients
-/// of the batch's mean and population variance; either may be empty.
-Expr through_statistics(const Channels& channels, const Expr& x, const Expr& mean,
-                        const Expr& to_mean, const Expr& to_variance) {
-  Expr dx;
-  if (to_mean) dx = channels.spread(to_mean / channels.count());
-  if (to_variance) {
-    const Expr slope = channels.spread(to_variance * (2.0 / channels.count()));
-    dx = add(dx, slope * (x - channels.spread(mean)));
-  }
-  return dx;
-}
-
-double momentum_of(const Gradient& g) {
-  return static_cast<double>(g.attributes().get_float("momentum", 0.9F));
-}
-
-/// `unbiased` is what the variance is multiplied by before it enters the running one.
-std::vector<Expr> training_gradients(const Gradient& g, const Expr& mean, const Expr& inv_std,
-                                     int running, double unbiased, Expr to_mean, Expr to_variance) {
-  const Channels channels(g.x());
-  std::vector<Expr> result =
-      call_multi("BatchNormGrad", kInternalDomain, {g.x(), g.dy(), g.x(1), mean, inv_std}, 3);
-  const double share = 1.0 - momentum_of(g);
-  if (g.has_dy(running)) to_mean = add(to_mean, g.dy(running) * share);
-  if (g.has_dy(running + 1)) to_variance = add(to_variance, g.dy(running + 1) * (share * unbiased));
-  if (to_mean || to_variance) {
-    result[0] = result[0] + through_statistics(channels, g.x(), mean, to_mean, to_variance);
-  }
-  for (int i = 0; i < 2; ++i) {
-    result.push_back(g.has_dy(running + i) ? g.dy(running + i) * momentum_of(g) : Expr());
-  }
-  return result;
-}
-
-std::vector<Expr> batch_norm_rule(const Gradient& g) {
-  if (g.attributes().get_int("training_mode", 0) == 0) return inference_rule(g);
+/// The statistics are computed again: the standard's op does not give them. The running ones are
+/// outputs like others.
+std::vector<Expr> batch_rule(const Gradient& g) {
   const Channels channels(g.x());
   const Expr mean = channels.mean(g.x());
   const Expr centered = g.x() - channels.spread(mean);
   const Expr variance = channels.mean(centered * centered);
   const auto epsilon = static_cast<double>(g.attributes().get_float("epsilon", 1e-5F));
-  return training_gradients(g, mean, reciprocal(sqrt(variance + epsilon)), 1, 1.0, {}, {});
+  const auto momentum = static_cast<double>(g.attributes().get_float("momentum", 0.9F));
+  std::vector<Expr> result = norm_grad(g, mean, reciprocal(sqrt(variance + epsilon)));
+  const double share = (1.0 - momentum) / channels.count();
+  if (g.has_dy(1)) result[0] = result[0] + channels.spread(g.dy(1) * share);
+  if (g.has_dy(2)) result[0] = result[0] + channels.spread(g.dy(2) * (2.0 * share)) * centered;
+  for (const int running : {1, 2}) {
+    result.push_back(g.has_dy(running) ? g.dy(running) * momentum : Expr());
+  }
+  return result;
+}
+
+std::vector<Expr> batch_norm_rule(const Gradient& g) {
+  const bool trains = g.attributes().get_int("training_mode", 0) != 0;
+  return trains ? batch_rule(g) : inference_rule(g);
 }
 
 std::vector<Expr> training_rule(const Gradient& g) {
-  const Expr mean = g.y(1);
-  const Expr inv_std = g.y(2);
-  const double count = Channels(g.x()).count();
-  Expr to_mean;
-  Expr to_variance;
-  if (g.has_dy(1)) to_mean = g.dy(1);
-  if (g.has_dy(2)) to_variance = g.dy(2) * inv_std * inv_std * inv_std * -0.5;
-  return training_gradients(g, mean, inv_std, 3, count > 1 ? count / (count - 1) : 1.0, to_mean,
-                            to_variance);
+  return norm_grad(g, g.y(1), g.y(2));
 }
 
 SampleInput any(const Shape& shape) {
@@ -238,7 +209,11 @@ std::vector<Sample> batch_norm_samples() {
 std::vector<Sample> training_samples() {
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
-    samples.push_back({c.name, five_inputs(c.x), {{"momentum", AttributeValue(0.75F)}}, 5});
+    samples.push_back({c.name,
+                       five_inputs(c.x),
+                       {{"momentum", AttributeValue(0.75F)}},
+                       5,
+                       "updates variables; BatchNormalization with training_mode checks its rule"});
   }
   return samples;
 }

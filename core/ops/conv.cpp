@@ -204,7 +204,7 @@ std::vector<Case> cases() {
       {"asymmetric",
        {1, 2, 5, 6},
        {3, 2, 3, 3},
-       {1, 3, 4, 4},
+       {1, 3, 3, 4},
        {{"pads", Ints{0, 2, 3, 1}}, {"strides", Ints{2, 2}}}},
       {"strided_with_rest", {2, 2, 8, 9}, {3, 2, 3, 3}, {2, 3, 2, 3}, {{"strides", Ints{3, 3}}}},
       {"dilated",

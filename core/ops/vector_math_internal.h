@@ -61,14 +61,19 @@ inline double exp(double x) {
   return std::exp(x);
 }
 
-/// e^x - 1 for x <= 0.
-inline float expm1_nonpositive(float x) {
-  x = x < -20.0F ? -20.0F : x;  // -1 from there on
+/// e^x - 1
+inline float expm1(float x) {
+  constexpr std::int32_t kOneIsLost = 30;  // above this exponent, e^x - 1 rounds to e^x
+  x = x < -20.0F ? -20.0F : x;             // -1 from there on
+  x = x > 89.0F ? 89.0F : x;               // infinity
   const auto [exponent, expm1] = detail::reduce_exp(x);
-  const float scale = detail::power_of_2(exponent);
-  return scale * expm1 + (scale - 1.0F);
+  const std::int32_t half = exponent >> 1;
+  const float low = detail::power_of_2(half);
+  const float high = detail::power_of_2(exponent - half);
+  const float scale = low * high;
+  return exponent > kOneIsLost ? (1.0F + expm1) * low * high : scale * expm1 + (scale - 1.0F);
 }
-inline double expm1_nonpositive(double x) {
+inline double expm1(double x) {
   return std::expm1(x);
 }
 
@@ -106,7 +111,7 @@ inline double log(double x) {
 }
 
 inline float tanh(float x) {
-  const float e = expm1_nonpositive(-2.0F * std::abs(x));
+  const float e = expm1(-2.0F * std::abs(x));
   return std::copysign(e / (2.0F + e), x);
 }
 inline double tanh(double x) {
