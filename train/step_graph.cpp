@@ -11,10 +11,11 @@
 namespace graft {
 namespace {
 
-class StepBuilder {
+/// The model for given input shapes, and the loss of one of its outputs.
+class LossBuilder {
  public:
-  StepBuilder(const Model& model, const TrainStepOptions& options, StateTensors& state)
-      : options_(options), state_(state), graph_(model.graph().clone()) {}
+  LossBuilder(const Model& model, const Loss& loss, const std::string& output)
+      : graph_(model.graph().clone()), loss_options_(loss), output_(output) {}
 
   void bind(const std::vector<ValueType>& input_types) {
     passes::bind_inputs(*graph_, input_types);
@@ -28,20 +29,54 @@ class StepBuilder {
     }
   }
 
-  void make_training_form() {
-    passes::train_mode(*graph_, options_.seed);
-    passes::decompose(*graph_);
-    prediction_ = graph_->outputs().front();
-  }
-
   void add_loss_node(const ValueType& target_type) {
     Value* const target = graph_->add_input(graph_->unique_name("target"), target_type);
     Builder builder(*graph_, nullptr, "loss/");
-    loss_ = add_loss(options_.loss, builder.expr(prediction_), builder.expr(target)).value();
+    loss_ = add_loss(loss_options_, builder.expr(prediction_), builder.expr(target)).value();
     graph_->set_outputs({loss_, prediction_});
     passes::decompose(*graph_);
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];
+  }
+
+  std::unique_ptr<Graph> finish_evaluation() {
+    passes::settle(*graph_);
+    return std::move(graph_);
+  }
+
+ protected:
+  std::unique_ptr<Graph> graph_;
+  Value* prediction_ = nullptr;
+  Value* loss_ = nullptr;
+
+ private:
+  Value* choose_output() const {
+    if (output_.empty()) {
+      if (graph_->outputs().empty()) fail(ErrorKind::model, "the model has no output");
+      return graph_->outputs().front();
+    }
+    std::string valid;
+    for (Value* output : graph_->outputs()) {
+      if (output->name() == output_) return output;
+      valid += (valid.empty() ? "" : ", ") + output->name();
+    }
+    fail(ErrorKind::argument, "the model has no output '", output_, "'; its outputs: ", valid);
+  }
+
+  const Loss& loss_options_;
+  const std::string& output_;
+};
+
+/// Turns that into a training step.
+class StepBuilder : public LossBuilder {
+ public:
+  StepBuilder(const Model& model, const TrainOptions& options, StateTensors& state)
+      : LossBuilder(model, options.loss, options.output), options_(options), state_(state) {}
+
+  void make_training_form() {
+    passes::train_mode(*graph_, options_.seed);
+    passes::decompose(*graph_);
+    prediction_ = graph_->outputs().front();
   }
 
   void add_backward(const std::vector<std::string>& parameters) {
@@ -108,20 +143,6 @@ class StepBuilder {
   void start_updates() { update_builder_.emplace(*graph_, nullptr, "update/"); }
 
  private:
-  Value* choose_output() const {
-    if (options_.output.empty()) {
-      if (graph_->outputs().empty()) fail(ErrorKind::model, "the model has no output");
-      return graph_->outputs().front();
-    }
-    std::string valid;
-    for (Value* output : graph_->outputs()) {
-      if (output->name() == options_.output) return output;
-      valid += (valid.empty() ? "" : ", ") + output->name();
-    }
-    fail(ErrorKind::argument, "the model has no output '", options_.output,
-         "'; its outputs: ", valid);
-  }
-
   Expr add_scalar_input(std::string_view stem, DType dtype) {
     return update_builder_->expr(
         graph_->add_input(graph_->unique_name(stem), {dtype, SymShape(Shape{})}));
@@ -149,11 +170,8 @@ class StepBuilder {
     }
   }
 
-  const TrainStepOptions& options_;
+  const TrainOptions& options_;
   StateTensors& state_;
-  std::unique_ptr<Graph> graph_;
-  Value* prediction_ = nullptr;
-  Value* loss_ = nullptr;
   std::optional<Builder> update_builder_;
   std::vector<Value*> parameters_;
   std::vector<Expr> gradients_;
@@ -161,7 +179,7 @@ class StepBuilder {
 
 }  // namespace
 
-StepGraph build_step_graph(const Model& model, const TrainStepOptions& options,
+StepGraph build_step_graph(const Model& model, const TrainOptions& options,
                            const std::vector<std::string>& parameters,
                            const std::vector<ValueType>& input_types, const ValueType& target_type,
                            StepKind kind, StateTensors& state) {
@@ -173,6 +191,16 @@ StepGraph build_step_graph(const Model& model, const TrainStepOptions& options,
   builder.add_backward(parameters);
   builder.add_updates(kind);
   return builder.finish(kind);
+}
+
+std::unique_ptr<Graph> build_evaluation_graph(const Model& model, const Loss& loss,
+                                              const std::string& output,
+                                              const std::vector<ValueType>& input_types,
+                                              const ValueType& target_type) {
+  LossBuilder builder(model, loss, output);
+  builder.bind(input_types);
+  builder.add_loss_node(target_type);
+  return builder.finish_evaluation();
 }
 
 }  // namespace graft

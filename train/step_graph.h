@@ -31,9 +31,16 @@ struct StepGraph {
 
 /// Builds the training step of `model` (in the newest form; its parameters marked as variables) for
 /// batches of the given types. State that `state` holds is taken from there; new state is added.
-StepGraph build_step_graph(const Model& model, const TrainStepOptions& options,
+StepGraph build_step_graph(const Model& model, const TrainOptions& options,
                            const std::vector<std::string>& parameters,
                            const std::vector<ValueType>& input_types, const ValueType& target_type,
                            StepKind kind, StateTensors& state);
+
+/// The model in inference form with its loss. Inputs: the model's, then target. Outputs: loss,
+/// prediction.
+std::unique_ptr<Graph> build_evaluation_graph(const Model& model, const Loss& loss,
+                                              const std::string& output,
+                                              const std::vector<ValueType>& input_types,
+                                              const ValueType& target_type);
 
 }  // namespace graft

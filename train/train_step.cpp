@@ -7,6 +7,7 @@
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
 #include "train/step_graph.h"
+#include "train/trainable.h"
 
 namespace graft {
 namespace {
@@ -15,25 +16,7 @@ ValueType type_of(const Tensor& tensor) {
   return {tensor.dtype(), SymShape(tensor.shape())};
 }
 
-/// Compared before each step: cheap, and no allocation.
-bool same_types(const std::vector<ValueType>& types, const std::vector<Tensor>& inputs,
-                const Tensor& target) {
-  const auto matches = [](const ValueType& type, const Tensor& tensor) {
-    if (type.dtype != tensor.dtype() || type.shape->rank() != tensor.rank()) return false;
-    for (int axis = 0; axis < tensor.rank(); ++axis) {
-      if ((*type.shape)[axis].value() != tensor.shape()[axis]) return false;
-    }
-    return true;
-  };
-  if (types.size() != inputs.size() + 1 || !matches(types.back(), target)) return false;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!matches(types[i], inputs[i])) return false;
-  }
-  return true;
-}
-
 struct PlannedStep {
-  std::vector<ValueType> types;  // of the inputs, then the target
   StepKind kind;
   Plan plan;
   std::vector<std::string> gradient_names;
@@ -50,7 +33,7 @@ float scalar_value(const Tensor& tensor) {
 
 struct TrainStep::State {
   Model model;  // a copy in the newest form that shares the user's tensors
-  TrainStepOptions options;
+  TrainOptions options;
   Device* target_device = nullptr;
   std::vector<std::string> parameters;
   std::int64_t parameter_count = 0;
@@ -58,6 +41,7 @@ struct TrainStep::State {
   StateTensors state;
   std::vector<std::unique_ptr<PlannedStep>> plans;
   const PlannedStep* last = nullptr;
+  float base_lr = 0.0F;
   Tensor lr = Tensor::scalar(0.0F);
   Tensor step = Tensor::scalar<std::int64_t>(0);
   std::vector<Tensor> plan_inputs;
@@ -65,7 +49,8 @@ struct TrainStep::State {
   std::uint64_t runs = 0;
 
   StepKind next_kind() const;
-  PlannedStep& planned(const std::vector<Tensor>& inputs, const Tensor& target, StepKind kind);
+  void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
+  PlannedStep& planned(StepKind kind);
 };
 
 StepKind TrainStep::State::next_kind() const {
@@ -76,31 +61,37 @@ StepKind TrainStep::State::next_kind() const {
                                                                     : StepKind::accumulate;
 }
 
-PlannedStep& TrainStep::State::planned(const std::vector<Tensor>& inputs, const Tensor& target,
-                                       StepKind kind) {
+/// Assigned in place: a new handle would allocate.
+void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs, const Tensor& target) {
+  plan_inputs.resize(inputs.size() + 3);
+  std::ranges::copy(inputs, plan_inputs.begin());
+  plan_inputs[inputs.size()] = target;
+  plan_inputs[inputs.size() + 1] = lr;
+  plan_inputs[inputs.size() + 2] = step;
+}
+
+PlannedStep& TrainStep::State::planned(StepKind kind) {
   for (const auto& candidate : plans) {
-    if (candidate->kind == kind && same_types(candidate->types, inputs, target)) {
-      return *candidate;
-    }
+    if (candidate->kind == kind && candidate->plan.accepts(plan_inputs)) return *candidate;
   }
   std::vector<ValueType> types;
-  for (const Tensor& input : inputs) types.push_back(type_of(input));
-  StepGraph built =
-      build_step_graph(model, options, parameters, types, type_of(target), kind, state);
-  types.push_back(type_of(target));
+  for (const Tensor& input : plan_inputs) types.push_back(type_of(input));
+  types.resize(types.size() - 2);  // without rate and step
+  const ValueType target_type = types.back();
+  types.pop_back();
+  StepGraph built = build_step_graph(model, options, parameters, types, target_type, kind, state);
   std::int64_t classes = 0;
   if (has_class_targets(options.loss)) {
     const Shape prediction = built.graph->outputs()[1]->known_shape();
     classes = prediction[class_axis(options.loss, prediction)];
   }
+  Plan plan(std::move(built.graph), {.device = target_device, .poison = options.poison});
   plans.push_back(std::make_unique<PlannedStep>(
-      PlannedStep{std::move(types), kind,
-                  Plan(std::move(built.graph), {.device = target_device, .poison = options.poison}),
-                  std::move(built.gradient_names), classes}));
+      PlannedStep{kind, std::move(plan), std::move(built.gradient_names), classes}));
   return *plans.back();
 }
 
-TrainStep::TrainStep(Model& model, TrainStepOptions options) : state_(std::make_unique<State>()) {
+TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.target_device = &device(options.device);
   if (options.accumulate < 1) {
@@ -108,12 +99,13 @@ TrainStep::TrainStep(Model& model, TrainStepOptions options) : state_(std::make_
   }
   if (options.optimizer) {
     check(*options.optimizer);
-    s.lr = Tensor::scalar(graft::learning_rate(*options.optimizer));
+    s.base_lr = graft::learning_rate(*options.optimizer);
   }
   s.model = model.clone();
   passes::upgrade_opset(s.model);
   passes::infer_shapes(s.model.graph());
-  for (Value* value : choose_trainable(s.model.graph(), options.trainable)) {
+  for (Value* value :
+       choose_trainable(s.model.graph(), {options.trainable, options.freeze, options.parameters})) {
     value->is_variable = true;
     s.parameters.push_back(value->name());
     s.parameter_count += value->initializer().size();
@@ -128,16 +120,12 @@ TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
 
 float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
   State& s = *state_;
-  PlannedStep& planned = s.planned(inputs, target, s.next_kind());
+  s.lr.values<float>()[0] = learning_rate();
+  s.step.values<std::int64_t>()[0] = s.updates + 1;
+  s.set_inputs(inputs, target);
+  PlannedStep& planned = s.planned(s.next_kind());
   Plan& plan = planned.plan;
   if (planned.classes > 0) check_class_targets(target, planned.classes);
-  s.step.values<std::int64_t>()[0] = s.updates + 1;
-  // Assigned in place: a new handle would allocate.
-  s.plan_inputs.resize(inputs.size() + 3);
-  std::ranges::copy(inputs, s.plan_inputs.begin());
-  s.plan_inputs[inputs.size()] = target;
-  s.plan_inputs[inputs.size() + 1] = s.lr;
-  s.plan_inputs[inputs.size() + 2] = s.step;
   plan.run(s.plan_inputs, {.step = s.runs});
   ++s.runs;
   if (planned.kind == StepKind::update || planned.kind == StepKind::apply) ++s.updates;
@@ -164,11 +152,16 @@ std::map<std::string, Tensor> TrainStep::gradients() const {
 }
 
 float TrainStep::learning_rate() const {
-  return state_->lr.values<float>()[0];
+  const TrainOptions& options = state_->options;
+  return state_->base_lr * options.schedule.factor(state_->updates, options.total_updates);
 }
 
-void TrainStep::set_learning_rate(float lr) {
-  state_->lr.values<float>()[0] = lr;
+void TrainStep::set_base_learning_rate(float lr) {
+  state_->base_lr = lr;
+}
+
+void TrainStep::set_total_updates(std::int64_t total) {
+  state_->options.total_updates = total;
 }
 
 std::int64_t TrainStep::updates() const {

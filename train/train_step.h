@@ -12,20 +12,26 @@
 #include "core/tensor/tensor.h"
 #include "optim/clip.h"
 #include "optim/optimizer.h"
-#include "train/trainable.h"
+#include "optim/schedule.h"
 
 namespace graft {
 
-struct TrainStepOptions {
+struct TrainOptions {
   Loss loss = cross_entropy();
   /// Without one, a step computes gradients and changes nothing but running statistics.
   std::optional<Optimizer> optimizer = SGD{};
-  TrainableRequest trainable = {};
+  /// See TrainableRequest.
+  std::string trainable = "";
+  std::string freeze = "";
+  std::vector<std::string> parameters = {};
   /// The output that the loss judges; empty: the first.
   std::string output = "";
   /// "cpu", "auto", ...
   std::string device = "auto";
   Clip clip = {};
+  /// Of the learning rate, over `total_updates`.
+  Schedule schedule = {};
+  std::int64_t total_updates = 0;
   /// Micro-batches whose gradients are averaged before one update.
   int accumulate = 1;
   /// Of Dropout.
@@ -41,7 +47,7 @@ class TrainStep {
  public:
   /// Throws Error{unsupported} that lists all ops that Graft does not know, Error{argument} if the
   /// options do not fit the model. What depends on shapes is found by the first step.
-  explicit TrainStep(Model& model, TrainStepOptions options = {});
+  explicit TrainStep(Model& model, TrainOptions options = {});
   ~TrainStep();
   TrainStep(TrainStep&&) noexcept;
   TrainStep& operator=(TrainStep&&) noexcept;
@@ -58,8 +64,10 @@ class TrainStep {
   /// Gradients of the last step by parameter name (copies); only without an optimizer.
   std::map<std::string, Tensor> gradients() const;
 
+  /// The rate of the next update: the base rate, scaled by the schedule.
   float learning_rate() const;
-  void set_learning_rate(float lr);
+  void set_base_learning_rate(float lr);
+  void set_total_updates(std::int64_t total);
   /// Updates done so far.
   std::int64_t updates() const;
 

@@ -11,13 +11,13 @@ struct Row {
   int bits;
 };
 
-constexpr std::array<Row, 27> kRows{{
+constexpr std::array<Row, 29> kRows{{
     {"undefined", 0},  {"f32", 32},  {"u8", 8},       {"i8", 8},         {"u16", 16},
     {"i16", 16},       {"i32", 32},  {"i64", 64},     {"string", 0},     {"bool", 8},
     {"f16", 16},       {"f64", 64},  {"u32", 32},     {"u64", 64},       {"c64", 64},
     {"c128", 128},     {"bf16", 16}, {"f8e4m3fn", 8}, {"f8e4m3fnuz", 8}, {"f8e5m2", 8},
     {"f8e5m2fnuz", 8}, {"u4", 4},    {"i4", 4},       {"f4e2m1", 4},     {"f8e8m0", 8},
-    {"u2", 2},         {"i2", 2},
+    {"u2", 2},         {"i2", 2},    {"f6e2m3", 6},   {"f6e3m2", 6},
 }};
 
 const Row& row(DType dtype) {

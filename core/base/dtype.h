@@ -42,6 +42,8 @@ enum class DType : int {
   f8e8m0 = 24,
   u2 = 25,
   i2 = 26,
+  f6e2m3 = 27,
+  f6e3m2 = 28,
 };
 
 /// "f32", "i64", "bool", ...

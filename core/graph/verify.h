@@ -18,7 +18,8 @@ namespace graft {
 /// Throws Error{model} naming graph, node and value.
 void verify(const Graph& graph);
 
-/// The same for the graph and the function bodies; opset imports and functions are unique.
+/// The same for the graph and the function bodies; functions are unique, and no domain is imported
+/// in two versions.
 void verify(const Model& model);
 
 }  // namespace graft

@@ -1,5 +1,6 @@
 #include "core/runtime/plan.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -212,6 +213,13 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
 Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
+
+bool Plan::accepts(std::span<const Tensor> inputs) const {
+  return std::ranges::equal(inputs, state_->input_specs,
+                            [](const Tensor& given, const TensorSpec& want) {
+                              return given.dtype() == want.dtype && given.shape() == want.shape;
+                            });
+}
 
 void Plan::run(std::span<const Tensor> inputs, const RunState& run) {
   const DenormalsFlushed flushed;

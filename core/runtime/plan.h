@@ -32,6 +32,9 @@ class Plan {
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) noexcept;
 
+  /// Whether `run` takes these inputs. Does not allocate.
+  bool accepts(std::span<const Tensor> inputs) const;
+
   /// `inputs`: one tensor a required graph input, in order, on the plan's device, of the planned
   /// type and shape. Throws Error{shape} otherwise.
   void run(std::span<const Tensor> inputs, const RunState& state = {});

@@ -1,0 +1,239 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace graft {
+namespace {
+
+/// Linux transfers at most about 2 GiB a call.
+constexpr std::size_t kMaxTransfer = std::size_t{1} << 30;
+
+std::string errno_text() {
+  return std::generic_category().message(errno);
+}
+
+int open_retrying(int folder, const char* path, int flags, mode_t mode = 0) {
+  int descriptor = -1;
+  do {
+    descriptor = ::openat(folder, path, flags | O_CLOEXEC, mode);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
+void close_quietly(int descriptor) {
+  if (descriptor >= 0) ::close(descriptor);
+}
+
+/// Splits "a/b/c"; refuses what could lead out of a folder.
+std::vector<std::string> components_of(std::string_view relative) {
+  if (relative.find('\0') != std::string_view::npos) {
+    fail(ErrorKind::io, "the path of a data file holds a zero byte");
+  }
+  const std::filesystem::path path(relative);
+  if (path.empty() || path.is_absolute()) {
+    fail(ErrorKind::io, "the path of a data file must be relative to the model's folder, found '",
+         relative, "'");
+  }
+  std::vector<std::string> components;
+  for (const auto& component : path) {
+    if (component == "..") {
+      fail(ErrorKind::io, "the path of a data file leaves the model's folder: '", relative, "'");
+    }
+    if (component != "." && !component.empty()) components.push_back(component.string());
+  }
+  if (components.empty()) fail(ErrorKind::io, "'", relative, "' names no file");
+  return components;
+}
+
+struct stat status_of(int descriptor, const std::string& name) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) {
+    fail(ErrorKind::io, "cannot read '", name, "': ", errno_text());
+  }
+  return status;
+}
+
+/// Syncing a folder makes the rename in it last; some file systems do not offer it.
+void sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = open_retrying(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY);
+  if (descriptor < 0) return;
+  const int result = ::fsync(descriptor);
+  const int error = errno;
+  ::close(descriptor);
+  if (result != 0 && error != EINVAL && error != ENOTSUP) {
+    fail(ErrorKind::io, "cannot sync folder '", folder.string(),
+         "': ", std::generic_category().message(error));
+  }
+}
+
+}  // namespace
+
+File::File(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {
+  try {
+    const struct stat status = status_of(descriptor_, name_);
+    if (!S_ISREG(status.st_mode)) {
+      fail(ErrorKind::io, "'", name_, "' is ", S_ISDIR(status.st_mode) ? "a folder" : "no file");
+    }
+    size_ = static_cast<std::uint64_t>(status.st_size);
+  } catch (...) {
+    close_quietly(descriptor_);
+    throw;
+  }
+}
+
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_),
+      name_(std::move(other.name_)) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(size_, other.size_);
+  std::swap(name_, other.name_);
+  return *this;
+}
+
+File::~File() {
+  close_quietly(descriptor_);
+}
+
+File File::open(const std::filesystem::path& path) {
+  // Without O_NONBLOCK, opening a pipe would wait for a writer.
+  const int descriptor = open_retrying(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK);
+  if (descriptor < 0) {
+    fail(ErrorKind::io, "cannot open '", path.string(), "': ", errno_text());
+  }
+  return {descriptor, path.string()};
+}
+
+File File::open_beneath(const std::filesystem::path& folder, std::string_view relative) {
+  const std::vector<std::string> components = components_of(relative);
+  const std::string name = (folder / relative).string();
+  const std::filesystem::path start = folder.empty() ? "." : folder;
+  int descriptor = open_retrying(AT_FDCWD, start.c_str(), O_RDONLY | O_DIRECTORY);
+  for (std::size_t i = 0; i < components.size() && descriptor >= 0; ++i) {
+    const int flags = i + 1 < components.size() ? O_DIRECTORY : O_NONBLOCK;
+    const int next =
+        open_retrying(descriptor, components[i].c_str(), O_RDONLY | O_NOFOLLOW | flags);
+    const int error = errno;
+    ::close(descriptor);
+    errno = error;
+    descriptor = next;
+  }
+  if (descriptor < 0) {
+    const bool link = errno == ELOOP || errno == ENOTDIR;
+    fail(ErrorKind::io, "cannot open data file '", name, "': ", errno_text(),
+         link ? " (links are not followed)" : "");
+  }
+  File file(descriptor, name);
+  if (status_of(file.descriptor_, name).st_nlink > 1) {
+    fail(ErrorKind::io, "data file '", name, "' has a second hard link; copy the file to use it");
+  }
+  return file;
+}
+
+void File::read(std::uint64_t offset, void* target, std::size_t count) const {
+  if (offset > size_ || count > size_ - offset) {
+    fail(ErrorKind::io, "'", name_, "' has ", size_, " bytes; wanted ", count, " from byte ",
+         offset);
+  }
+  auto* to = static_cast<char*>(target);
+  while (count > 0) {
+    const ssize_t got =
+        ::pread(descriptor_, to, std::min(count, kMaxTransfer), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(ErrorKind::io, "cannot read '", name_, "': ", errno_text());
+    if (got == 0) fail(ErrorKind::io, "'", name_, "' became shorter while it was read");
+    to += got;
+    offset += static_cast<std::uint64_t>(got);
+    count -= static_cast<std::size_t>(got);
+  }
+}
+
+std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  const File file = File::open(path);
+  if (file.size() > max_bytes) {
+    fail(ErrorKind::io, "'", file.name(), "' has ", file.size(), " bytes, more than the limit of ",
+         max_bytes);
+  }
+  std::string bytes(file.size(), '\0');
+  file.read(0, bytes.data(), bytes.size());
+  return bytes;
+}
+
+AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(path_, ignored)) {
+    const std::filesystem::path target = std::filesystem::weakly_canonical(path_, ignored);
+    if (!ignored) path_ = target;
+  }
+  if (!path_.has_filename()) fail(ErrorKind::io, "'", path.string(), "' names no file to write");
+  mode_t mode = 0666;
+  struct stat status {};
+  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode)) {
+    fail(ErrorKind::io, "cannot write '", path_.string(), "': it is no regular file");
+  }
+  // The rename would replace a file that its owner has protected.
+  if (exists && ::access(path_.c_str(), W_OK) != 0) fail_with_errno("write");
+  static std::atomic<unsigned> counter{0};
+  do {
+    temporary_ = path_.parent_path() / text(".graft-", ::getpid(), "-", counter++, ".tmp");
+    descriptor_ = open_retrying(AT_FDCWD, temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL, mode);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0) fail_with_errno("write");
+  if (exists && ::fchmod(descriptor_, status.st_mode & 07777) != 0) errno = 0;  // kept as made
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::fail_with_errno(std::string_view action) const {
+  fail(ErrorKind::io, "cannot ", action, " '", path_.string(), "': ", errno_text());
+}
+
+void AtomicFile::write(const void* bytes, std::size_t count) {
+  const auto* from = static_cast<const char*>(bytes);
+  while (count > 0) {
+    const ssize_t put = ::write(descriptor_, from, std::min(count, kMaxTransfer));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_with_errno("write");
+    from += put;
+    written_ += static_cast<std::uint64_t>(put);
+    count -= static_cast<std::size_t>(put);
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0) fail_with_errno("sync");
+  if (::close(std::exchange(descriptor_, -1)) != 0 ||
+      ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(temporary_.c_str());
+    errno = error;
+    fail_with_errno("write");
+  }
+  sync_folder(path_.has_parent_path() ? path_.parent_path() : ".");
+}
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace graft

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace graft {
+
+/// A regular file, open for reading; its size is taken once. Movable.
+class File {
+ public:
+  /// Throws Error{io} if it is not there, not readable or not a regular file.
+  static File open(const std::filesystem::path& path);
+  /// Opens a file that a model names: `relative` must be a plain relative path, and nothing on it
+  /// below `folder` may be a link, nor may the file have a second (hard) link.
+  /// Throws Error{io} otherwise.
+  static File open_beneath(const std::filesystem::path& folder, std::string_view relative);
+
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  std::uint64_t size() const { return size_; }
+  const std::string& name() const { return name_; }
+  /// Reads exactly `count` bytes. Throws Error{io} if [offset, offset + count) leaves the file.
+  void read(std::uint64_t offset, void* target, std::size_t count) const;
+
+ private:
+  File(int descriptor, std::string name);
+
+  int descriptor_;
+  std::uint64_t size_ = 0;
+  std::string name_;
+};
+
+/// The whole file. Throws Error{io} if it is longer than `max_bytes`, before reading it.
+std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
+
+/// A file that appears complete or not at all: the bytes go to a temporary name in the same folder,
+/// and `commit` syncs them, renames and syncs the folder. Without `commit` nothing is left behind
+/// and an older file stays as it was.
+class AtomicFile {
+ public:
+  /// Throws Error{io} if the folder or an existing file cannot be written, or if `path` is there
+  /// and no regular file. A link is followed: its target is replaced.
+  explicit AtomicFile(const std::filesystem::path& path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  /// Throws Error{io}, as when the disk is full.
+  void write(const void* bytes, std::size_t count);
+  void write(std::string_view bytes) { write(bytes.data(), bytes.size()); }
+  /// Bytes written.
+  std::uint64_t size() const { return written_; }
+  /// At most once. Throws Error{io}.
+  void commit();
+
+ private:
+  [[noreturn]] void fail_with_errno(std::string_view action) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  int descriptor_ = -1;
+  std::uint64_t written_ = 0;
+};
+
+/// Writes all of `bytes` by an AtomicFile.
+void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+}  // namespace graft

@@ -1,0 +1,111 @@
+#include "io/proto/checker.h"
+
+#include <onnx/checker.h>
+#include <onnx/common/constants.h>
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/error.h"
+#include "io/proto/sort_nodes.h"
+
+namespace graft::onnx {
+namespace {
+
+constexpr std::size_t kMaxMessage = 600;
+
+/// Changes what the checker takes amiss, and takes the changes back.
+class Amendments {
+ public:
+  explicit Amendments(pb::ModelProto& model) {
+    amend_graph(*model.mutable_graph());
+    for (pb::FunctionProto& function : *model.mutable_functions()) {
+      for (auto& import : *function.mutable_opset_import()) amend_domain(import);
+      amend_nodes(*function.mutable_node());
+    }
+  }
+  Amendments(const Amendments&) = delete;
+  Amendments& operator=(const Amendments&) = delete;
+  ~Amendments() {
+    for (const auto& undo : undo_) undo();
+  }
+
+ private:
+  template <class Proto>
+  void amend_domain(Proto& proto) {
+    if (proto.domain() != pb::AI_ONNX_DOMAIN) return;
+    proto.set_domain(pb::ONNX_DOMAIN);
+    undo_.push_back([&proto] { proto.set_domain(pb::AI_ONNX_DOMAIN); });
+  }
+
+  void amend_graph(pb::GraphProto& graph) {
+    if (graph.name().empty()) {
+      undo_.push_back(
+          [&graph, had = graph.has_name()] { had ? graph.set_name("") : graph.clear_name(); });
+      graph.set_name("graph");
+    }
+    amend_nodes(*graph.mutable_node());
+  }
+
+  void amend_nodes(google::protobuf::RepeatedPtrField<pb::NodeProto>& nodes) {
+    for (pb::NodeProto& node : nodes) {
+      amend_domain(node);
+      // The checker lets these pass, with a warning on stdout.
+      if (pb::checker::check_is_experimental_op(node)) {
+        fail(ErrorKind::model, label(node), ": op '", node.op_type(),
+             "' was experimental and has been removed from ONNX");
+      }
+      for (pb::AttributeProto& attribute : *node.mutable_attribute()) {
+        if (attribute.has_g()) amend_graph(*attribute.mutable_g());
+        for (pb::GraphProto& body : *attribute.mutable_graphs()) amend_graph(body);
+      }
+    }
+  }
+
+  std::vector<std::function<void()>> undo_;
+};
+
+pb::checker::CheckerContext context_for(const pb::ModelProto& model,
+                                        const std::filesystem::path& folder) {
+  // Before version 4 initializers had to be inputs; runtimes do not insist.
+  constexpr std::int64_t kFreeInitializers = 4;
+  std::unordered_map<std::string, int> imports;
+  for (const auto& import : model.opset_import()) {
+    imports[pb::NormalizeDomain(import.domain())] = static_cast<int>(import.version());
+  }
+  pb::checker::CheckerContext context;
+  context.set_ir_version(static_cast<int>(std::max(model.ir_version(), kFreeInitializers)));
+  context.set_opset_imports(std::move(imports));
+  // As in a body: inputs and outputs may lack a shape.
+  context.set_is_main_graph(false);
+  context.set_model_dir(folder.empty() ? "" : (folder / "").string());
+  return context;
+}
+
+std::string one_line(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  if (message.size() > kMaxMessage) message.resize(kMaxMessage);
+  return message;
+}
+
+}  // namespace
+
+void run_checker(pb::ModelProto& model, const std::filesystem::path& folder) {
+  const Amendments amendments(model);
+  const pb::checker::CheckerContext context = context_for(model, folder);
+  const pb::checker::LexicalScopeContext scope;
+  try {
+    pb::checker::check_graph(model.graph(), context, scope);
+    pb::checker::check_model_local_functions(model, context, scope);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(ErrorKind::model, "the onnx checker refuses the model: ", one_line(error.what()));
+  }
+}
+
+}  // namespace graft::onnx

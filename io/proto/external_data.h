@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "io/file.h"
+#include "io/proto/onnx_proto.h"
+
+namespace graft::onnx {
+
+/// Where a tensor's bytes lie outside the model's file.
+struct ExternalRange {
+  std::string location;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
+};
+
+inline bool is_external(const pb::TensorProto& tensor) {
+  return tensor.has_data_location() && tensor.data_location() == pb::TensorProto::EXTERNAL;
+}
+
+/// Reads the data files of one model. Source: ONNX docs, ExternalData.md.
+class ExternalReader {
+ public:
+  /// An empty folder refuses every tensor: the model came without one.
+  explicit ExternalReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  const std::filesystem::path& folder() const { return folder_; }
+  /// Throws Error{model} if the entries are malformed, Error{io} unless `bytes` bytes are there.
+  void check(const pb::TensorProto& tensor, std::size_t bytes, std::string_view who) const;
+  /// Copies `bytes` bytes to `target`, checked as above.
+  void read(const pb::TensorProto& tensor, std::size_t bytes, std::string_view who,
+            void* target) const;
+
+ private:
+  File open(const ExternalRange& range, std::size_t bytes, std::string_view who) const;
+
+  std::filesystem::path folder_;
+};
+
+/// Collects tensors in one data file beside a model that is being saved.
+class ExternalWriter {
+ public:
+  /// `name` is a plain file name. Throws Error{argument} otherwise, Error{io} as AtomicFile does.
+  ExternalWriter(const std::filesystem::path& model, const std::string& name,
+                 std::size_t threshold_bytes);
+
+  bool takes(std::size_t bytes) const { return bytes >= threshold_bytes_; }
+  /// Appends the bytes and lets `tensor` refer to them.
+  void add(const void* bytes, std::size_t count, pb::TensorProto& tensor);
+  void commit() { file_.commit(); }
+
+ private:
+  std::string name_;
+  std::size_t threshold_bytes_;
+  AtomicFile file_;
+};
+
+}  // namespace graft::onnx
