@@ -97,7 +97,7 @@ std::vector<Sample> rmsprop_samples() {
        {tensor(), tensor(), rate(), squares, tensor()},
        {number("momentum", 0.9F), number("alpha", 0.9F)},
        3},
-      {"centered", {tensor(), tensor(), rate(), squares, absent(), tensor(-.1, .1)}, {}, 4},
+      {"centered", {tensor(), tensor(), rate(), squares, tensor(), tensor(-.1, .1)}, {}, 4},
       {"large", {large(), large(), rate(), large_positive()}, {}, 2},
   };
 }
