@@ -6,19 +6,9 @@
 #include <limits>
 #include <type_traits>
 
-namespace graft {
+#include "core/ops/nan_max_internal.h"
 
-/// Element-wise maximum and minimum of Eigen arrays in which NaN wins.
-template <class A, class B>
-auto nan_max(const A& a, const B& b) {
-  using T = typename A::Scalar;
-  return a.binaryExpr(b, Eigen::internal::scalar_max_op<T, T, Eigen::PropagateNaN>());
-}
-template <class A, class B>
-auto nan_min(const A& a, const B& b) {
-  using T = typename A::Scalar;
-  return a.binaryExpr(b, Eigen::internal::scalar_min_op<T, T, Eigen::PropagateNaN>());
-}
+namespace graft {
 
 /// The operations that reductions are made of. Each maps an element (some after subtracting a
 /// shift), combines two results, and finishes. `Part` is the type of short runs, `Acc` of long
