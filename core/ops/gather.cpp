@@ -87,11 +87,7 @@ void infer_gather_elements(InferContext& context) {
 void infer_scatter_elements(InferContext& context) {
   require_index_type(context, 1);
   context.require_same_dtype({0, 2});
-  const std::string reduction = context.attributes().get_string("reduction", "none");
-  if (reduction != "none" && reduction != "add" && reduction != "mul" && reduction != "max" &&
-      reduction != "min") {
-    context.fail(ErrorKind::model, "reduction '", reduction, "' is none of none, add, mul, max, min");
-  }
+  check_reduction(context);
   context.copy_type(0);
   const SymShape* const data = context.shape(0);
   const SymShape* const indices = context.shape(1);

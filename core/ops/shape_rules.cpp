@@ -93,6 +93,14 @@ void require_index_type(const InferContext& context, int index) {
                context.input(index).type(), ", wanted i64 or i32 elements");
 }
 
+void check_reduction(const InferContext& context) {
+  const std::string name = context.attributes().get_string("reduction", "none");
+  for (const char* known : {"none", "add", "mul", "max", "min"}) {
+    if (name == known) return;
+  }
+  context.fail(ErrorKind::model, "reduction '", name, "' is none of none, add, mul, max, min");
+}
+
 void ints_attribute_to_input(Node& node, Builder& builder, std::string_view attribute, int index) {
   if (!node.attributes.has(attribute)) return;
   const std::vector<std::int64_t> values = node.attributes.get_ints(attribute);

@@ -44,6 +44,10 @@ void check_indices(const InferContext& context, int indices, const Dim& dim);
 /// Throws Error{type} unless the input's element type, where known, is i32 or i64.
 void require_index_type(const InferContext& context, int index);
 
+/// Throws Error{model} unless the attribute `reduction` is one that ScatterElements and ScatterND
+/// have.
+void check_reduction(const InferContext& context);
+
 /// For upgrades: turns an `ints` attribute into a constant i64 input. Nothing happens without it.
 void ints_attribute_to_input(Node& node, Builder& builder, std::string_view attribute, int index);
 
