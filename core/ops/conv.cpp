@@ -208,6 +208,7 @@ void register_conv(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = kConvAttributes,
                 .infer = infer_conv,
+                .weights = {1, 2},
                 .backward = conv_rule,
                 .samples = conv_samples});
   // dx of Conv, of the shape given as attribute.
