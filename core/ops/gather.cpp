@@ -225,6 +225,7 @@ void register_gather(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = axis,
                 .infer = infer_gather,
+                .weights = {0},
                 .backward = gather_rule,
                 .samples = gather_samples});
   registry.add({.name = "GatherGrad",

@@ -98,7 +98,7 @@ Expr loss_gradient(const Gradient& g, std::string_view op) {
 std::vector<Expr> cross_entropy_rule(const Gradient& g) {
   Expr dx;
   if (g.has_dy(0)) dx = loss_gradient(g, "CrossEntropyGrad");
-  if (g.has_dy(1)) {
+  if (g.node().output(1) != nullptr && g.has_dy(1)) {
     const Expr through = call_internal("LogSoftmaxGrad", {g.y(1), g.dy(1)}, {{"axis", 1}});
     dx = dx ? dx + through : through;
   }
@@ -207,7 +207,7 @@ std::vector<AttributeDef> attributes_of(bool smoothed) {
 OpDef loss_grad(std::string_view name, bool smoothed, Samples samples) {
   return {.name = name,
           .domain = kInternalDomain,
-          .since = {},
+          .since = {{1}},
           .inputs = {{"loss_gradient"}, {"scores"}, {"labels"}, {"weights", Arity::optional}},
           .outputs = {{"scores_gradient"}},
           .attributes = attributes_of(smoothed),
@@ -237,7 +237,7 @@ void register_loss(OpRegistry& registry) {
                 .samples = cross_entropy_samples});
   registry.add({.name = "CrossEntropy",
                 .domain = kInternalDomain,
-                .since = {},
+                .since = {{1}},
                 .inputs = inputs,
                 .outputs = {{"output"}, {"log_prob", Arity::optional}},
                 .attributes = attributes_of(true),

@@ -223,6 +223,7 @@ void register_matmul(OpRegistry& registry) {
                 .inputs = {{"A"}, {"B"}},
                 .outputs = {{"Y"}},
                 .infer = [](InferContext& context) { infer_product(context, 1); },
+                .weights = {0, 1},
                 .backward = matmul_rule,
                 .samples = matmul_samples});
   std::vector<AttributeDef> gemm_attributes = kTransposes;
@@ -234,6 +235,7 @@ void register_matmul(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = gemm_attributes,
                 .infer = infer_gemm,
+                .weights = {0, 1, 2},
                 .backward = gemm_rule,
                 .samples = gemm_samples});
   registry.add({.name = "BatchedMatMul",

@@ -184,10 +184,11 @@ std::vector<Sample> reduce_samples(double low, double high, bool distinct) {
   };
 }
 
-/// Enough elements that the work is split over threads, and along the reduced axis.
-std::vector<Sample> with_large(std::vector<Sample> samples, double low, double high) {
-  const auto input = [&](Shape shape) {
-    return SampleInput{.shape = std::move(shape), .low = low, .high = high};
+/// Enough elements that the work is split over threads, and along the reduced axis. Of one sign:
+/// an error relative to a sum that cancels says nothing.
+std::vector<Sample> with_large(std::vector<Sample> samples) {
+  const auto input = [](Shape shape) {
+    return SampleInput{.shape = std::move(shape), .low = 0.5, .high = 2.0};
   };
   samples.push_back({"large_all", {input({200003})}});
   samples.push_back({"large_leading", {input({20001, 10}), ints({0})}});
@@ -204,13 +205,13 @@ std::vector<Sample> with_empty(std::vector<Sample> samples) {
 }
 
 std::vector<Sample> sum_samples() {
-  return with_empty(with_large(reduce_samples(-2.0, 2.0, false), -2.0, 2.0));
+  return with_empty(with_large(reduce_samples(-2.0, 2.0, false)));
 }
 std::vector<Sample> any_samples() {
-  return with_large(reduce_samples(-2.0, 2.0, false), -2.0, 2.0);
+  return with_large(reduce_samples(-2.0, 2.0, false));
 }
 std::vector<Sample> positive_samples() {
-  return with_large(reduce_samples(0.5, 2.0, false), 0.5, 2.0);
+  return with_large(reduce_samples(0.5, 2.0, false));
 }
 /// Distinct grids keep the extreme alone; a tie has no derivative to compare with.
 std::vector<Sample> extreme_samples() {
@@ -221,7 +222,7 @@ std::vector<Sample> product_samples() {
 }
 /// Away from the kink at 0.
 std::vector<Sample> norm_samples() {
-  return with_empty(with_large(reduce_samples(0.1, 2.0, false), 0.1, 2.0));
+  return with_empty(with_large(reduce_samples(0.1, 2.0, false)));
 }
 
 const std::vector<Since> kSince18{

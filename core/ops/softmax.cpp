@@ -123,8 +123,22 @@ std::vector<Sample> hardmax_samples() {
   samples.push_back({"ties", {{.shape = {2, 3}, .values = {1, 2, 2, 0, 0, 0}}}});
   return samples;
 }
-std::vector<Sample> grad_samples() {
-  return samples_of(2, false);
+/// Outputs in the range that the op can give.
+std::vector<Sample> grad_samples(double low, double high) {
+  std::vector<Sample> samples = samples_of(2, false);
+  for (Sample& sample : samples) {
+    sample.inputs[0].low = low;
+    sample.inputs[0].high = high;
+    sample.inputs[1].low = -1.0;
+    sample.inputs[1].high = 1.0;
+  }
+  return samples;
+}
+std::vector<Sample> softmax_grad_samples() {
+  return grad_samples(0.0, 0.5);
+}
+std::vector<Sample> log_softmax_grad_samples() {
+  return grad_samples(-6.0, -1.0);
 }
 
 OpDef along_axis(std::string_view name, Backward backward, Samples samples) {
@@ -140,17 +154,17 @@ OpDef along_axis(std::string_view name, Backward backward, Samples samples) {
           .samples = samples};
 }
 
-OpDef gradient_op(std::string_view name, Rule rule) {
+OpDef gradient_op(std::string_view name, Rule rule, Samples samples) {
   return {.name = name,
           .domain = kInternalDomain,
-          .since = {},
+          .since = {{1}},
           .inputs = {{"output"}, {"output_gradient"}},
           .outputs = {{"input_gradient"}},
           .attributes = {{"axis", AttributeType::integer}},
           .infer = infer_softmax_grad,
           .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
           .backward = rule,
-          .samples = grad_samples};
+          .samples = samples};
 }
 
 }  // namespace
@@ -163,8 +177,8 @@ void register_softmax(OpRegistry& registry) {
   registry.add(along_axis("Hardmax",
                           NotDifferentiable{"it is constant wherever its derivative exists"},
                           hardmax_samples));
-  registry.add(gradient_op("SoftmaxGrad", softmax_grad_rule));
-  registry.add(gradient_op("LogSoftmaxGrad", log_softmax_grad_rule));
+  registry.add(gradient_op("SoftmaxGrad", softmax_grad_rule, softmax_grad_samples));
+  registry.add(gradient_op("LogSoftmaxGrad", log_softmax_grad_rule, log_softmax_grad_samples));
 }
 
 }  // namespace graft

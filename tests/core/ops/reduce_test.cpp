@@ -11,8 +11,8 @@ namespace graft {
 namespace {
 
 using testing::call_op;
-using testing::floats;
 using ::testing::ElementsAre;
+using testing::floats;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -65,8 +65,7 @@ TEST(Reduce, OverNothingGivesTheNeutralElement) {
 
 TEST(Reduce, NoopStillAppliesTheElementwisePart) {
   const Attributes noop{{"noop_with_empty_axes", 1}};
-  EXPECT_THAT(floats(call_op("ReduceSum", {one_to_six()}, noop)[0]),
-              ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(floats(call_op("ReduceSum", {one_to_six()}, noop)[0]), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(floats(call_op("ReduceSumSquare", {one_to_six()}, noop)[0]),
               ElementsAre(1, 4, 9, 16, 25, 36));
 }
