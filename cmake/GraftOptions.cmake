@@ -15,7 +15,8 @@ endif()
 set(graft_compile_options
     -fno-math-errno -fno-trapping-math
     -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 
 if(GRAFT_NATIVE)
   list(APPEND graft_compile_options -march=native)

@@ -22,7 +22,7 @@ import re
 import sys
 from pathlib import Path
 
-CORE = ["base", "device", "tensor", "graph", "ops", "layers", "passes", "runtime"]
+CORE = ["base", "device", "tensor", "graph", "ops", "passes", "layers", "runtime"]
 CORE_LAYERS = [f"core/{name}" for name in CORE]
 LIBRARIES = ["autograd", "optim", "io", "data", "train"]
 TOPS = ["tools", "python", "examples", "benchmarks"]

@@ -17,6 +17,10 @@ class Philox {
 
   /// Four random words for a counter.
   std::array<std::uint32_t, 4> block(std::uint64_t counter) const;
+  /// The words of kBlocks counters from `counter` on, one block after the other: the same as
+  /// `block` gives, several times faster.
+  static constexpr int kBlocks = 64;
+  void blocks(std::uint64_t counter, std::uint32_t* words) const;
 
   /// The index-th of an endless sequence of values in [0, 1), 24 bits each.
   float uniform(std::uint64_t index) const {

@@ -49,12 +49,19 @@ Graph::Graph(std::string graph_name, Graph* parent)
     : name(std::move(graph_name)), parent_(parent) {}
 
 Graph::~Graph() {
-  // Nodes and bodies point at values of this graph: let go of all of them before any value dies,
-  // since a graph that is half built need not be in order.
+  // Nothing may point at a value when the first one dies: a graph that is half built, or that a
+  // caller got wrong, need not be in order.
+  disconnect();
+  for (const auto& node : nodes_) node->attributes = {};
+}
+
+void Graph::disconnect() {
   set_outputs({});
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
     for (int i = (*node)->input_count(); i-- > 0;) (*node)->set_input(i, nullptr);
-    (*node)->attributes = {};
+    for_each_body(**node, [this](Graph& body) {
+      if (body.parent_ == this) body.disconnect();
+    });
   }
 }
 

@@ -85,6 +85,8 @@ class Graph {
  private:
   Value* make_value(std::string_view name);
   void drop(Value* value);
+  /// Takes all edges out, those of the bodies too.
+  void disconnect();
 
   Graph* parent_;
   std::list<std::unique_ptr<Node>> nodes_;

@@ -88,8 +88,9 @@ class Printer {
   }
   /// "{0, 1}", or empty when the elements are not to be shown.
   std::string elements(const Tensor& tensor) const;
-  std::string initializer(const Tensor& tensor) const {
-    const std::string list = elements(tensor);
+  std::string initializer(const Value& value) const {
+    if (value.is_variable) return " = variable";
+    const std::string list = elements(value.initializer());
     return " = " + (list.empty() ? "initializer" : list);
   }
   static std::string shown(const OpaqueValue&) { return "opaque"; }
@@ -101,7 +102,7 @@ class Printer {
   static std::string shown(const std::vector<std::shared_ptr<Graph>>&) { return {}; }
   template <class T>
   std::string shown(const std::vector<T>& values) const {
-    return "[" + joined(values, [this](const T& value) { return shown(value); }) + "]";
+    return "[" + joined(values, [&](const T& value) { return shown(value); }) + "]";
   }
   /// Empty for a body, which is printed below the node.
   std::string attribute(const Attribute& attribute) const;
@@ -123,7 +124,7 @@ std::string Printer::elements(const Tensor& tensor) const {
 
 std::string Printer::attribute(const Attribute& attribute) const {
   if (!attribute.reference.empty()) return "@" + bare_or_quoted(attribute.reference);
-  return std::visit([this](const auto& value) { return shown(value); }, attribute.value);
+  return std::visit([&](const auto& value) { return shown(value); }, attribute.value);
 }
 
 std::string Printer::attributes(const Node& node) const {
@@ -169,7 +170,7 @@ void Printer::node(const Node& node, int indent) {
 
 void Printer::graph(const Graph& graph, std::string_view head, int indent) {
   const auto input = [this](const Value* value) {
-    return typed(*value) + (value->is_initializer() ? initializer(value->initializer()) : "");
+    return typed(*value) + (value->is_initializer() ? initializer(*value) : "");
   };
   const auto output = [this](const Value* value) { return typed(*value); };
   line(indent, std::string(head) + bare_or_quoted(graph.name) + "(" +
@@ -177,7 +178,7 @@ void Printer::graph(const Graph& graph, std::string_view head, int indent) {
                    ")");
   for (const Value* value : graph.initializers()) {
     if (!value->is_graph_input()) {
-      line(indent + 1, typed(*value) + initializer(value->initializer()));
+      line(indent + 1, typed(*value) + initializer(*value));
     }
   }
   for (const auto& each : graph.nodes()) node(*each, indent + 1);

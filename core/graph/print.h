@@ -20,6 +20,7 @@ struct PrintOptions {
 ///     main(x: f32[N,10]) -> (y: f32[N,5])
 ///       w: f32[5,10] = initializer
 ///       axes: i64[1] = {0}
+///       velocity: f32[5,10] = variable
 ///       h: f32[N,5] = Gemm(x, w, _) {transB = 1}
 ///       y: f32[N,5] = ai.graft.Twice(h)
 ///

@@ -10,46 +10,41 @@ T divide(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     if (b == 0) return 0;
     if constexpr (std::is_signed_v<T>) {
-      if (b == -1) return static_cast<T>(T{} - a);
+      if (b == -1) return static_cast<T>(-wrapping(a));
     }
   }
   return static_cast<T>(a / b);
 }
 
 Kernel make_add(KernelRequest& request) {
-  return dispatch_binary(NumericTypes{}, request,
-                         [](const auto& a, const auto& b) { return a + b; });
+  return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
+    return static_cast<T>(wrapping(a) + wrapping(b));
+  });
 }
 
 Kernel make_sub(KernelRequest& request) {
-  return dispatch_binary(NumericTypes{}, request,
-                         [](const auto& a, const auto& b) { return a - b; });
+  return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
+    return static_cast<T>(wrapping(a) - wrapping(b));
+  });
 }
 
 Kernel make_mul(KernelRequest& request) {
-  return dispatch_binary(NumericTypes{}, request,
-                         [](const auto& a, const auto& b) { return a * b; });
-}
-
-Kernel make_float_div(KernelRequest& request) {
-  return dispatch_binary(FloatTypes{}, request, [](const auto& a, const auto& b) { return a / b; });
-}
-
-Kernel make_integer_div(KernelRequest& request) {
-  return dispatch_binary(IntegerTypes{}, request, [](const auto& a, const auto& b) {
-    using T = typename std::decay_t<decltype(a)>::Scalar;
-    return a.binaryExpr(b, [](T x, T y) { return divide(x, y); });
+  return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
+    return static_cast<T>(wrapping(a) * wrapping(b));
   });
+}
+
+Kernel make_div(KernelRequest& request) {
+  return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) { return divide(a, b); });
 }
 
 }  // namespace
 
 void register_arithmetic_cpu(KernelRegistry& registry) {
-  registry.add({.op = "Add", .name = "eigen", .make = make_add});
-  registry.add({.op = "Sub", .name = "eigen", .make = make_sub});
-  registry.add({.op = "Mul", .name = "eigen", .make = make_mul});
-  registry.add({.op = "Div", .name = "eigen", .make = make_float_div});
-  registry.add({.op = "Div", .name = "plain", .make = make_integer_div});
+  registry.add({.op = "Add", .name = "plain", .make = make_add});
+  registry.add({.op = "Sub", .name = "plain", .make = make_sub});
+  registry.add({.op = "Mul", .name = "plain", .make = make_mul});
+  registry.add({.op = "Div", .name = "plain", .make = make_div});
 }
 
 }  // namespace graft

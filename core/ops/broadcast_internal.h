@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -9,57 +10,78 @@
 
 namespace graft {
 
+/// Elements worth a piece of a loop over threads.
+inline constexpr std::int64_t kElementwiseGrain = 16384;
+
+/// Elements to step over in `input` to advance one along each axis of the output that it broadcasts
+/// to; 0 along the axes where it repeats.
+inline std::vector<std::int64_t> broadcast_strides(const Shape& input, const Shape& output) {
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(output.rank()), 0);
+  const std::vector<std::int64_t> own = input.strides();
+  const int extra = output.rank() - input.rank();
+  for (int axis = 0; axis < input.rank(); ++axis) {
+    if (input[axis] != 1) {
+      strides[static_cast<std::size_t>(axis + extra)] = own[static_cast<std::size_t>(axis)];
+    }
+  }
+  return strides;
+}
+
 /// Walks an output of N broadcast inputs as runs along the innermost axis. Neighbouring axes along
 /// which every input moves alike are merged, so a same-shape call is one run.
 template <int N>
 class BroadcastLoop {
  public:
-  BroadcastLoop(const Shape& output, const std::array<Shape, N>& inputs) {
-    const int rank = output.rank();
+  using Offsets = std::array<std::int64_t, N>;
+
+  BroadcastLoop(const Shape& output, const std::array<Shape, N>& inputs) : size_(output.size()) {
     std::array<std::vector<std::int64_t>, N> strides;
     for (int k = 0; k < N; ++k) strides[k] = broadcast_strides(inputs[k], output);
-    for (int axis = 0; axis < rank; ++axis) {
-      if (output[axis] == 1 && rank > 1) continue;
-      std::array<std::int64_t, N> step{};
+    for (int axis = 0; axis < output.rank(); ++axis) {
+      if (output[axis] == 1) continue;
+      Offsets step{};
       for (int k = 0; k < N; ++k) step[k] = strides[k][static_cast<std::size_t>(axis)];
       append_axis(output[axis], step);
     }
     if (dims_.empty()) append_axis(1, {});
-    inner_ = dims_.back();
-    outer_ = inner_ == 0 ? 0 : output.size() / inner_;
   }
 
-  /// Elements of one run.
-  std::int64_t inner() const { return inner_; }
-  /// 0 or 1: how far input k moves along a run.
-  std::int64_t inner_step(int k) const { return steps_.back()[k]; }
-  /// Number of runs.
-  std::int64_t outer() const { return outer_; }
+  std::int64_t size() const { return size_; }
+  /// 0 or 1: how far each input moves along a run.
+  const Offsets& inner_steps() const { return steps_.back(); }
 
-  /// Calls body(output_offset, input_offsets) for each run, over all threads.
+  /// Calls body(output_offset, input_offsets, count) for each run, or part of one, over all
+  /// threads. Pieces are cut by elements, so few long runs are shared as evenly as many short ones.
   template <class Body>
   void for_each_run(Body&& body) const {
-    constexpr std::int64_t kElementsWorthAThread = 16384;
-    const std::int64_t grain = kElementsWorthAThread / (inner_ == 0 ? 1 : inner_) + 1;
-    parallel_for(outer_, grain, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t run = first; run < last; ++run) body(run * inner_, offsets(run));
+    parallel_for(size_, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
+      const std::int64_t inner = dims_.back();
+      const std::size_t outer_axis = dims_.size() - 2;  // meaningful when there are two axes
+      std::int64_t within = first % inner;
+      std::int64_t run = first / inner;
+      Offsets at = offsets(run);
+      std::int64_t row = dims_.size() > 1 ? run % dims_[outer_axis] : 0;
+      while (first < last) {
+        const std::int64_t count = std::min(inner - within, last - first);
+        Offsets from = at;
+        for (int k = 0; k < N; ++k) from[k] += within * steps_.back()[k];
+        body(first, from, count);
+        first += count;
+        within = 0;
+        if (first >= last) break;
+        ++run;
+        if (++row < dims_[outer_axis]) {  // the common case, without a division
+          for (int k = 0; k < N; ++k) at[k] += steps_[outer_axis][k];
+        } else {
+          row = 0;
+          at = offsets(run);
+        }
+      }
     });
   }
 
  private:
-  static std::vector<std::int64_t> broadcast_strides(const Shape& input, const Shape& output) {
-    std::vector<std::int64_t> strides(static_cast<std::size_t>(output.rank()), 0);
-    const std::vector<std::int64_t> own = input.strides();
-    const int extra = output.rank() - input.rank();
-    for (int axis = 0; axis < input.rank(); ++axis) {
-      if (input[axis] != 1) {
-        strides[static_cast<std::size_t>(axis + extra)] = own[static_cast<std::size_t>(axis)];
-      }
-    }
-    return strides;
-  }
-
-  void append_axis(std::int64_t dim, const std::array<std::int64_t, N>& step) {
+  void append_axis(std::int64_t dim, const Offsets& step) {
     bool merges = !dims_.empty();
     for (int k = 0; merges && k < N; ++k) merges = steps_.back()[k] == step[k] * dim;
     if (merges) {
@@ -71,8 +93,9 @@ class BroadcastLoop {
     }
   }
 
-  std::array<std::int64_t, N> offsets(std::int64_t run) const {
-    std::array<std::int64_t, N> result{};
+  /// Where a run starts in each input.
+  Offsets offsets(std::int64_t run) const {
+    Offsets result{};
     for (std::size_t axis = dims_.size() - 1; axis-- > 0;) {
       const std::int64_t at = run % dims_[axis];
       run /= dims_[axis];
@@ -81,10 +104,9 @@ class BroadcastLoop {
     return result;
   }
 
+  std::int64_t size_;
   std::vector<std::int64_t> dims_;
-  std::vector<std::array<std::int64_t, N>> steps_;
-  std::int64_t inner_ = 1;
-  std::int64_t outer_ = 1;
+  std::vector<Offsets> steps_;
 };
 
 }  // namespace graft

@@ -82,21 +82,24 @@ Dim join(const InferContext& context, const Dim& a, const Dim& b) {
 
 }  // namespace
 
+SymShape broadcast(const InferContext& context, const SymShape& a, const SymShape& b) {
+  const int rank = std::max(a.rank(), b.rank());
+  SymShape result(std::vector<Dim>(static_cast<std::size_t>(rank), Dim(1)));
+  for (const SymShape* const shape : {&a, &b}) {
+    const int offset = rank - shape->rank();
+    for (int axis = 0; axis < shape->rank(); ++axis) {
+      result[axis + offset] = join(context, result[axis + offset], (*shape)[axis]);
+    }
+  }
+  return result;
+}
+
 std::optional<SymShape> broadcast_inputs(const InferContext& context) {
-  int rank = 0;
+  SymShape result;
   for (int i = 0; i < context.input_count(); ++i) {
     if (!context.has_input(i)) continue;
     if (context.shape(i) == nullptr) return std::nullopt;
-    rank = std::max(rank, context.shape(i)->rank());
-  }
-  SymShape result(std::vector<Dim>(static_cast<std::size_t>(rank), Dim(1)));
-  for (int i = 0; i < context.input_count(); ++i) {
-    if (!context.has_input(i)) continue;
-    const SymShape& shape = *context.shape(i);
-    const int offset = rank - shape.rank();
-    for (int axis = 0; axis < shape.rank(); ++axis) {
-      result[axis + offset] = join(context, result[axis + offset], shape[axis]);
-    }
+    result = broadcast(context, result, *context.shape(i));
   }
   return result;
 }

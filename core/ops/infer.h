@@ -51,6 +51,9 @@ class InferContext {
 
 using Infer = void (*)(InferContext& context);
 
+/// The shape that two shapes broadcast to. Throws Error{shape} where known dims do not broadcast.
+SymShape broadcast(const InferContext& context, const SymShape& a, const SymShape& b);
+
 /// Element-wise with broadcasting: joins the shapes of all inputs.
 /// Throws Error{shape} where known dims do not broadcast.
 std::optional<SymShape> broadcast_inputs(const InferContext& context);

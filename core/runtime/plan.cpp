@@ -1,5 +1,6 @@
 #include "core/runtime/plan.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -45,6 +46,7 @@ struct Plan::State {
   std::vector<void*> pointers;
   std::vector<Patch> patches;
   std::vector<void*> bound_inputs;
+  std::vector<Tensor> outputs;
   std::vector<std::vector<Dead>> dead_after;  // only when poisoning
   bool profiling = false;
   std::vector<double> seconds;
@@ -53,6 +55,7 @@ struct Plan::State {
   void prepare_kernels();
   void connect();
   void collect_dead();
+  void view_outputs(bool only_of_inputs);
   void* address(const Value* value) const;
   void bind(std::span<const Tensor> given);
   void execute(const RunState& run);
@@ -129,6 +132,17 @@ void Plan::State::collect_dead() {
   }
 }
 
+/// An output that is (a view of) an input moves with the caller's tensor.
+void Plan::State::view_outputs(bool only_of_inputs) {
+  outputs.resize(graph->outputs().size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Value* const value = graph->outputs()[i];
+    if (only_of_inputs && storage[value].place != Storage::Place::input) continue;
+    outputs[i] = Tensor::view(value->dtype(), value->known_shape(), address(value), nullptr,
+                              *options.device);
+  }
+}
+
 void Plan::State::bind(std::span<const Tensor> given) {
   if (given.size() != inputs.size()) {
     fail(ErrorKind::argument, "the plan has ", inputs.size(), " inputs, got ", given.size());
@@ -148,6 +162,7 @@ void Plan::State::bind(std::span<const Tensor> given) {
   for (const Patch& patch : patches) {
     pointers[patch.pointer] = bound_inputs[static_cast<std::size_t>(patch.input_index)];
   }
+  view_outputs(true);
 }
 
 void Plan::State::execute(const RunState& run) {
@@ -191,12 +206,20 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   state_->place();
   state_->bound_inputs.resize(state_->inputs.size());
   state_->connect();
+  state_->view_outputs(false);
   if (options.poison) state_->collect_dead();
 }
 
 Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
+
+bool Plan::accepts(std::span<const Tensor> inputs) const {
+  return std::ranges::equal(inputs, state_->input_specs,
+                            [](const Tensor& given, const TensorSpec& want) {
+                              return given.dtype() == want.dtype && given.shape() == want.shape;
+                            });
+}
 
 void Plan::run(std::span<const Tensor> inputs, const RunState& run) {
   const DenormalsFlushed flushed;
@@ -209,14 +232,12 @@ void Plan::run(std::span<const Tensor> inputs, const RunState& run) {
   state_->options.device->synchronize();
 }
 
-Tensor Plan::output(int index) const {
-  const Value* const value = state_->graph->outputs().at(static_cast<std::size_t>(index));
-  return Tensor::view(value->dtype(), value->known_shape(), state_->address(value), nullptr,
-                      *state_->options.device);
+const Tensor& Plan::output(int index) const {
+  return state_->outputs.at(static_cast<std::size_t>(index));
 }
 
 int Plan::output_count() const {
-  return static_cast<int>(state_->graph->outputs().size());
+  return static_cast<int>(state_->outputs.size());
 }
 
 const Graph& Plan::graph() const {

@@ -32,12 +32,15 @@ class Plan {
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) noexcept;
 
+  /// Whether `run` takes these inputs. Does not allocate.
+  bool accepts(std::span<const Tensor> inputs) const;
+
   /// `inputs`: one tensor a required graph input, in order, on the plan's device, of the planned
   /// type and shape. Throws Error{shape} otherwise.
   void run(std::span<const Tensor> inputs, const RunState& state = {});
 
   /// A view of graph output `index`; its elements are valid until the next run or the plan's end.
-  Tensor output(int index) const;
+  const Tensor& output(int index) const;
   int output_count() const;
 
   const Graph& graph() const;

@@ -9,12 +9,8 @@
 namespace graft {
 namespace {
 
-/// Inputs of the same types and shapes have the same key.
-std::string shapes_key(const std::vector<Tensor>& inputs) {
-  std::string key;
-  for (const Tensor& input : inputs) key += describe(input) + ";";
-  return key;
-}
+/// Plans are made for few shapes in practice; a caller with ever new ones must not fill the memory.
+constexpr std::size_t kMostPlans = 16;
 
 }  // namespace
 
@@ -23,22 +19,27 @@ struct Session::State {
   SessionOptions options;
   std::vector<std::string> input_names;
   std::vector<std::string> output_names;
-  std::map<std::string, Plan> plans;
+  std::vector<Plan> plans;  // the one used last stands last
   std::mutex mutex;
 
   Plan& plan_for(const std::vector<Tensor>& inputs);
 };
 
 Plan& Session::State::plan_for(const std::vector<Tensor>& inputs) {
-  const std::string key = shapes_key(inputs);
-  const auto at = plans.find(key);
-  if (at != plans.end()) return at->second;
+  const auto at =
+      std::ranges::find_if(plans, [&](const Plan& plan) { return plan.accepts(inputs); });
+  if (at != plans.end()) {
+    std::rotate(at, at + 1, plans.end());
+    return plans.back();
+  }
   std::unique_ptr<Graph> graph = model.graph().clone();
   std::vector<ValueType> types;
   for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
   passes::bind_inputs(*graph, types);
   passes::settle(*graph);
-  return plans.emplace(key, Plan(std::move(graph), {.device = options.device})).first->second;
+  Plan plan(std::move(graph), {.device = options.device});
+  if (plans.size() == kMostPlans) plans.erase(plans.begin());
+  return plans.emplace_back(std::move(plan));
 }
 
 Session::Session(const Model& model, const SessionOptions& options)

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+// Layers as plain data: what `edit::append` and fresh nets are written with. Defaults are
+// PyTorch's. All layers have a name, which their output value and node get and which starts the
+// names of their parameters ("head.weight"); an empty one is replaced by the kind and a number
+// ("linear1"). Images are [N,C,*spatial], sequences and vectors [N,*,features].
+//
+// A list of spatial numbers (kernel, stride, ...) has one number a spatial dim, or one for all.
+
+namespace graft {
+
+/// How weights start. Each parameter depends on its seed, name and shape only.
+enum class Init {
+  uniform_fan_in,  ///< U(-b, b), b = 1/sqrt(fan_in), the bias too: PyTorch's default
+  normal_fan_out,  ///< N(0, 2/fan_out), bias alike U(-b, b). Source: He et al., arXiv 1502.01852
+};
+
+/// y = x W^T + b over the last dim. The weight is [out,in] (Gemm) for x of rank 2, else [in,out]
+/// (MatMul), and so it is without a bias before opset 11.
+struct Linear {
+  std::string name{};
+  std::int64_t out = 0;
+  bool bias = true;
+  std::optional<std::uint64_t> seed{};
+};
+
+/// weight: [out,in/groups,*kernel].
+struct Conv {
+  std::string name{};
+  std::int64_t out = 0;
+  std::vector<std::int64_t> kernel = {3};
+  std::vector<std::int64_t> stride = {1};
+  std::vector<std::int64_t> padding = {0};
+  std::vector<std::int64_t> dilation = {1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  std::optional<std::uint64_t> seed{};
+  Init init = Init::uniform_fan_in;
+};
+
+/// weight (ones), bias (zeros), running_mean (zeros), running_var (ones): [C].
+struct BatchNorm {
+  std::string name{};
+  float epsilon = 1e-5F;
+  /// ONNX's: running = momentum * running + (1 - momentum) * batch, one minus PyTorch's.
+  float momentum = 0.9F;
+};
+
+/// Over the last dim; weight (ones), bias (zeros): [features]. Needs opset 17.
+struct LayerNorm {
+  std::string name{};
+  float epsilon = 1e-5F;
+};
+
+struct Relu {
+  std::string name{};
+};
+/// min(max(x, 0), 6).
+struct Relu6 {
+  std::string name{};
+};
+struct LeakyRelu {
+  std::string name{};
+  float alpha = 0.01F;
+};
+struct Sigmoid {
+  std::string name{};
+};
+struct Tanh {
+  std::string name{};
+};
+/// x * Phi(x), exact. Needs opset 9; written with Erf before opset 20.
+struct Gelu {
+  std::string name{};
+};
+/// x * sigmoid(x).
+struct Silu {
+  std::string name{};
+};
+
+/// Before opset 13 an `axis` other than the last needs rank 2 (Error{unsupported} otherwise).
+struct Softmax {
+  std::string name{};
+  std::int64_t axis = -1;
+};
+struct LogSoftmax {
+  std::string name{};
+  std::int64_t axis = -1;
+};
+
+struct MaxPool {
+  std::string name{};
+  std::vector<std::int64_t> kernel = {2};
+  /// The kernel when empty.
+  std::vector<std::int64_t> stride{};
+  std::vector<std::int64_t> padding = {0};
+};
+struct AveragePool {
+  std::string name{};
+  std::vector<std::int64_t> kernel = {2};
+  /// The kernel when empty.
+  std::vector<std::int64_t> stride{};
+  std::vector<std::int64_t> padding = {0};
+  /// Padded zeros count as elements.
+  bool count_padding = true;
+};
+/// [N,C,*spatial] -> [N,C,1,...].
+struct GlobalAveragePool {
+  std::string name{};
+};
+
+/// [N,...] -> [N,product of the rest].
+struct Flatten {
+  std::string name{};
+};
+
+struct Dropout {
+  std::string name{};
+  float ratio = 0.5F;
+};
+
+struct Layer;
+
+/// body(x) + shortcut(x), which must have one shape; without a shortcut body(x) + x.
+struct Residual {
+  std::string name{};
+  std::vector<Layer> body;
+  std::vector<Layer> shortcut;
+};
+
+using AnyLayer = std::variant<Linear, Conv, BatchNorm, LayerNorm, Relu, Relu6, LeakyRelu, Sigmoid,
+                              Tanh, Gelu, Silu, Softmax, LogSoftmax, MaxPool, AveragePool,
+                              GlobalAveragePool, Flatten, Dropout, Residual>;
+
+/// One of these; a type of its own, so that Residual can hold layers.
+struct Layer : AnyLayer {
+  using AnyLayer::AnyLayer;
+};
+
+}  // namespace graft

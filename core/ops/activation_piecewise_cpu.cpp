@@ -1,0 +1,122 @@
+#include "core/ops/activation_internal.h"
+#include "core/ops/elementwise_internal.h"
+#include "core/ops/vector_math_internal.h"
+
+namespace graft {
+namespace {
+
+using ReluTypes = TypeList<float, double, std::int64_t, std::int32_t, std::int16_t, std::int8_t>;
+using PReluTypes =
+    TypeList<float, double, std::int64_t, std::int32_t, std::uint64_t, std::uint32_t>;
+
+/// NaN stays NaN.
+Kernel make_relu(KernelRequest& request) {
+  return dispatch_unary(ReluTypes{}, request, []<class T>(T x) { return x < T{} ? T{} : x; });
+}
+
+Kernel make_relu_grad(KernelRequest& request) {
+  return dispatch_binary(FloatTypes{}, request,
+                         []<class T>(T y, T dy) { return y <= T{} ? T{} : dy; });
+}
+
+Kernel make_leaky_relu(KernelRequest& request) {
+  const float alpha = request.attributes().get_float("alpha", 0.01F);
+  return dispatch_unary(FloatTypes{}, request,
+                        [alpha]<class T>(T x) { return x > T{} ? x : static_cast<T>(alpha) * x; });
+}
+
+Kernel make_leaky_relu_grad(KernelRequest& request) {
+  const float alpha = request.attributes().get_float("alpha", 0.01F);
+  return dispatch_binary(FloatTypes{}, request, [alpha]<class T>(T x, T dy) {
+    return x > T{} ? dy : static_cast<T>(alpha) * dy;
+  });
+}
+
+Kernel make_prelu(KernelRequest& request) {
+  return dispatch_binary(PReluTypes{}, request, []<class T>(T x, T slope) {
+    return x < T{} ? static_cast<T>(wrapping(slope) * wrapping(x)) : x;
+  });
+}
+
+Kernel make_thresholded_relu(KernelRequest& request) {
+  const float alpha = request.attributes().get_float("alpha", 1.0F);
+  return dispatch_unary(FloatTypes{}, request, [alpha]<class T>(T x) {
+    return x > static_cast<T>(alpha) ? x : x == x ? T{} : x;
+  });
+}
+
+/// x p for x > 0, else s (e^(r x) - 1).
+Kernel exponential_kernel(KernelRequest& request, double p, double s, double r) {
+  return dispatch_unary(FloatTypes{}, request, [p, s, r]<class T>(T x) {
+    const T negative = static_cast<T>(s) * vector_math::expm1(static_cast<T>(r) * x);
+    return x > T{} ? static_cast<T>(p) * x : negative;
+  });
+}
+
+Kernel make_elu(KernelRequest& request) {
+  return exponential_kernel(request, 1.0, request.attributes().get_float("alpha", 1.0F), 1.0);
+}
+
+Kernel make_selu(KernelRequest& request) {
+  const double alpha = request.attributes().get_float("alpha", kSeluAlpha);
+  const double gamma = request.attributes().get_float("gamma", kSeluGamma);
+  return exponential_kernel(request, gamma, gamma * alpha, 1.0);
+}
+
+Kernel make_celu(KernelRequest& request) {
+  const double alpha = request.attributes().get_float("alpha", 1.0F);
+  return exponential_kernel(request, 1.0, alpha, 1.0 / alpha);
+}
+
+/// x between 0 and 1; NaN stays NaN.
+template <class T>
+T unit_clamp(T x) {
+  const T above = x < T{0} ? T{0} : x;
+  return above > T{1} ? T{1} : above;
+}
+
+Kernel make_hard_sigmoid(KernelRequest& request) {
+  const float alpha = request.attributes().get_float("alpha", 0.2F);
+  const float beta = request.attributes().get_float("beta", 0.5F);
+  return dispatch_unary(FloatTypes{}, request, [alpha, beta]<class T>(T x) {
+    return unit_clamp(static_cast<T>(alpha) * x + static_cast<T>(beta));
+  });
+}
+
+Kernel make_hard_swish(KernelRequest& request) {
+  return dispatch_unary(FloatTypes{}, request, []<class T>(T x) {
+    return x * unit_clamp(x * static_cast<T>(1.0 / 6.0) + static_cast<T>(0.5));
+  });
+}
+
+Kernel make_hard_swish_grad(KernelRequest& request) {
+  return dispatch_binary(FloatTypes{}, request, []<class T>(T x, T dy) {
+    const T inner = dy * (x * static_cast<T>(1.0 / 3.0) + static_cast<T>(0.5));
+    return x <= T{-3} ? T{0} : x >= T{3} ? dy : inner;
+  });
+}
+
+}  // namespace
+
+void register_activation_piecewise_cpu(KernelRegistry& registry) {
+  const auto add = [&](std::string_view op, KernelFactory make) {
+    registry.add({.op = op, .name = "plain", .make = make});
+  };
+  const auto add_internal = [&](std::string_view op, KernelFactory make) {
+    registry.add({.op = op, .domain = kInternalDomain, .name = "plain", .make = make});
+  };
+  add("Relu", make_relu);
+  add("LeakyRelu", make_leaky_relu);
+  add("PRelu", make_prelu);
+  add("ThresholdedRelu", make_thresholded_relu);
+  add("Elu", make_elu);
+  add("Selu", make_selu);
+  add("Celu", make_celu);
+  add("HardSigmoid", make_hard_sigmoid);
+  add("HardSwish", make_hard_swish);
+  add_internal("ReluGrad", make_relu_grad);
+  add_internal("LeakyReluGrad", make_leaky_relu_grad);
+  add_internal("HardSwishGrad", make_hard_swish_grad);
+}
+
+}  // namespace graft

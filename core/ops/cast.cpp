@@ -1,0 +1,94 @@
+#include "core/ops/registry.h"
+#include "core/ops/shape_rules.h"
+
+namespace graft {
+namespace {
+
+void set_cast_output(InferContext& context, DType dtype) {
+  const SymShape* const shape = context.shape(0);
+  context.set_output(0, dtype, shape == nullptr ? std::nullopt : std::optional(*shape));
+}
+
+void infer_cast(InferContext& context) {
+  const std::int64_t to = context.attributes().get_int("to", 0);
+  if (to <= 0 || to > INT32_MAX || !is_known_dtype(static_cast<int>(to))) {
+    context.fail(ErrorKind::type, "to is ", to, ", which is not an element type");
+  }
+  context.input(0);
+  set_cast_output(context, static_cast<DType>(to));
+}
+
+void infer_cast_like(InferContext& context) {
+  context.input(0);
+  set_cast_output(context, context.dtype(1));
+}
+
+/// Casts back; what came from or went through integers has no gradient.
+std::vector<Expr> cast_rule(const Gradient& g) {
+  if (!is_float(g.x().dtype()) || !is_float(g.y().dtype())) return {};
+  return {cast(g.dy(), g.x().dtype())};
+}
+
+std::vector<Sample> cast_samples() {
+  const auto cast_to = [](DType dtype) { return Attributes{{"to", static_cast<int>(dtype)}}; };
+  const SampleInput floats{{3, 5}, -9.0, 9.0};
+  const SampleInput whole{.shape = {3, 5}, .low = -9, .high = 9, .dtype = DType::i64};
+  const SampleInput flags{.shape = {2}, .values = {0, 1}, .dtype = DType::boolean};
+  const std::string stepped = "the result moves in steps";
+  const auto from_floats = [&](std::string name, DType dtype) {
+    return Sample{.name = std::move(name), .inputs = {floats}, .attributes = cast_to(dtype),
+                  .no_gradient_check = stepped};
+  };
+  return {
+      {"f64", {floats}, cast_to(DType::f64)},
+      from_floats("f32", DType::f32),
+      from_floats("f16", DType::f16),
+      from_floats("bf16", DType::bf16),
+      from_floats("i64", DType::i64),
+      from_floats("i8", DType::i8),
+      from_floats("flags", DType::boolean),
+      {"integers_to_floats", {whole}, cast_to(DType::f32)},
+      {"integers_to_bytes", {whole}, cast_to(DType::u8)},
+      {"flags_to_integers", {flags}, cast_to(DType::i32)},
+      {"flags_to_floats", {flags}, cast_to(DType::f32)},
+      {"empty", {{{0, 3}}}, cast_to(DType::f64)},
+      {"over_threads", {{{3, 20000}}}, cast_to(DType::f64)},
+  };
+}
+
+std::vector<Sample> cast_like_samples() {
+  const SampleInput whole{.shape = {1}, .values = {0}, .dtype = DType::i32};
+  return {
+      {.name = "to_integers", .inputs = {{{2, 3}, -9.0, 9.0}, whole},
+       .no_gradient_check = "the result moves in steps"},
+      {"to_doubles", {{{2, 3}}, {.shape = {}, .dtype = DType::f64}}},
+  };
+}
+
+}  // namespace
+
+/// Cast and CastLike between all of AllTypes.
+void register_cast(OpRegistry& registry) {
+  const std::vector<AttributeDef> rounding{{"round_mode", AttributeType::text},
+                                           {"saturate", AttributeType::integer}};
+  std::vector<AttributeDef> attributes = rounding;
+  attributes.push_back({"to", AttributeType::integer, true});
+  registry.add({.name = "Cast",
+                .since = {{6, "to is a number"}, {9}, {13}, {19}, {21}, {23}, {24}, {25}, {28}},
+                .inputs = {{"input"}},
+                .outputs = {{"output"}},
+                .attributes = attributes,
+                .infer = infer_cast,
+                .backward = cast_rule,
+                .samples = cast_samples});
+  registry.add({.name = "CastLike",
+                .since = {{15}, {19}, {21}, {23}, {24}, {25}},
+                .inputs = {{"input"}, {"target_type"}},
+                .outputs = {{"output"}},
+                .attributes = rounding,
+                .infer = infer_cast_like,
+                .backward = cast_rule,
+                .samples = cast_like_samples});
+}
+
+}  // namespace graft

@@ -1,0 +1,94 @@
+#include <cstring>
+
+#include "core/ops/constant_internal.h"
+#include "core/ops/elementwise_internal.h"
+#include "core/ops/registry.h"
+#include "core/ops/strided_internal.h"
+
+namespace graft {
+namespace {
+
+/// Copies a tensor made when the plan is built.
+Kernel copy_kernel(const Tensor& tensor) {
+  return [tensor](const KernelArgs& args) {
+    if (tensor.bytes() > 0) std::memcpy(args.outputs[0], tensor.data(), tensor.bytes());
+  };
+}
+
+Kernel make_constant(KernelRequest& request) {
+  const Tensor value = constant_value(request.node());
+  if (value.dtype() == DType::string) return {};
+  return copy_kernel(value);
+}
+
+Kernel make_constant_of_shape(KernelRequest& request) {
+  const std::int64_t size = request.output().shape.size();
+  const Tensor value = fill_value(request.node());
+  Kernel kernel;
+  visit_width(value.dtype(), [&]<class T>() {
+    kernel = [value, size](const KernelArgs& args) {
+      fill_elements(args.output<T>(), size, *static_cast<const T*>(value.data()));
+    };
+  });
+  return kernel;
+}
+
+Kernel make_shape(KernelRequest& request) {
+  const Shape& shape = request.shape();
+  const DimRange range = shape_range(request.node(), shape.rank());
+  const std::vector<std::int64_t> dims(shape.begin() + range.first, shape.begin() + range.last);
+  return copy_kernel(Tensor::from({static_cast<std::int64_t>(dims.size())}, dims));
+}
+
+Kernel make_size(KernelRequest& request) {
+  return copy_kernel(Tensor::scalar(request.shape().size()));
+}
+
+Kernel make_range(KernelRequest& request) {
+  const std::int64_t size = request.output().shape.size();
+  Kernel kernel;
+  visit_dtype(TypeList<float, double, std::int64_t, std::int32_t, std::int16_t>{}, request.dtype(),
+              [&]<class T>() {
+                kernel = [size](const KernelArgs& args) {
+                  const T start = *args.input<T>(0);
+                  const T delta = *args.input<T>(2);
+                  for (std::int64_t i = 0; i < size; ++i) {
+                    args.output<T>()[i] = static_cast<T>(wrapping(start) +
+                                                           wrapping(static_cast<T>(i)) * wrapping(delta));
+                  }
+                };
+              });
+  return kernel;
+}
+
+Kernel make_eye_like(KernelRequest& request) {
+  const Shape& shape = request.output().shape;
+  const std::int64_t k = request.attributes().get_int("k", 0);
+  Kernel kernel;
+  visit_dtype(AllTypes{}, request.output().dtype, [&]<class T>() {
+    const T one = *Tensor::full(dtype_of<T>, {}, 1.0).template values<T>().data();
+    kernel = [shape, k, one](const KernelArgs& args) {
+      T* const y = args.output<T>();
+      fill_elements(y, shape.size(), T{});
+      if (k >= shape[1] || k <= -shape[0]) return;
+      const std::int64_t last = std::min(shape[0], shape[1] - k);
+      for (std::int64_t row = std::max<std::int64_t>(0, -k); row < last; ++row) {
+        y[row * shape[1] + row + k] = one;
+      }
+    };
+  });
+  return kernel;
+}
+
+}  // namespace
+
+void register_constant_cpu(KernelRegistry& registry) {
+  registry.add({.op = "Constant", .name = "plain", .make = make_constant});
+  registry.add({.op = "ConstantOfShape", .name = "plain", .make = make_constant_of_shape});
+  registry.add({.op = "Shape", .name = "plain", .make = make_shape});
+  registry.add({.op = "Size", .name = "plain", .make = make_size});
+  registry.add({.op = "Range", .name = "plain", .make = make_range});
+  registry.add({.op = "EyeLike", .name = "plain", .make = make_eye_like});
+}
+
+}  // namespace graft

@@ -1,0 +1,230 @@
+#include "core/ops/conv_geometry.h"
+#include "core/ops/onednn_internal.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+using Dims = dnnl::memory::dims;
+
+/// How the values of one convolution lie in memory. The weight is row-major always.
+struct ConvLayouts {
+  Layout x = Layout::nchw;
+  Layout y = Layout::nchw;
+};
+
+/// What the three primitives of one convolution have in common.
+struct ConvProblem {
+  ConvProblem(const ConvGeometry& sizes, const Shape& x_shape, const Shape& w_shape,
+              const Shape& y_shape)
+      : geometry(sizes), x(x_shape), w(w_shape), y(y_shape) {
+    for (int i = 3 - std::min(3, geometry.rank); i < 3; ++i) {
+      const WindowAxis& axis = geometry.axes[static_cast<std::size_t>(i)];
+      strides.push_back(axis.stride);
+      dilations.push_back(axis.dilation - 1);
+      pads_begin.push_back(axis.pad_begin);
+      pads_end.push_back(axis.pad_end);
+    }
+    if (geometry.groups > 1) {
+      std::vector<std::int64_t> dims{geometry.groups, geometry.outputs};
+      dims.insert(dims.end(), w_shape.begin() + 1, w_shape.end());
+      w = Shape(dims);
+    }
+  }
+
+  /// oneDNN wants at least one element everywhere, and each window that fits.
+  bool is_supported(const KernelRequest& request) const {
+    return request.dtype() == DType::f32 && geometry.rank <= 3 && geometry.is_complete &&
+           x.size() > 0 && w.size() > 0 && y.size() > 0;
+  }
+
+  /// Fastest here by far: nhwc for all; the weight in the primitive's own layout.
+  dnnl::convolution_forward::primitive_desc forward(bool has_bias) const {
+    const auto bias = has_bias ? onednn_dense({y[1]}) : dnnl::memory::desc();
+    return {onednn_engine(),
+            dnnl::prop_kind::forward_training,
+            dnnl::algorithm::convolution_direct,
+            onednn_image(x, Layout::nhwc),
+            onednn_any(w),
+            bias,
+            onednn_image(y, Layout::nhwc),
+            strides,
+            dilations,
+            pads_begin,
+            pads_end,
+            onednn_attributes()};
+  }
+
+  ConvGeometry geometry;
+  Shape x;
+  Shape w;  // with a leading axis of groups if there are several
+  Shape y;
+  Dims strides;
+  Dims dilations;
+  Dims pads_begin;
+  Dims pads_end;
+};
+
+ConvProblem problem_of(const KernelRequest& request, const Shape& x, const Shape& w,
+                       const Shape& y) {
+  return {ConvGeometry(request.node(), x, w, y), x, w, y};
+}
+
+/// An operand of the primitive that is read: copied to the wanted layout first if need be.
+OnednnOperand read(OnednnProgram& program, int argument, const dnnl::memory::desc& wanted,
+                   const dnnl::memory::desc& given, OnednnSlot slot) {
+  if (is_same_layout(wanted, given)) return {argument, wanted, slot};
+  const OnednnSlot copy = program.scratch(wanted);
+  program.add_reorder(given, slot, wanted, copy);
+  return {argument, wanted, copy};
+}
+
+/// An operand that is written; `finish` copies it to where it belongs.
+class Written {
+ public:
+  Written(OnednnProgram& program, const dnnl::memory::desc& made, const dnnl::memory::desc& wanted,
+          OnednnSlot slot)
+      : made_(made), wanted_(wanted), target_(slot), slot_(slot) {
+    if (!is_same_layout(made, wanted)) slot_ = program.scratch(made);
+  }
+  OnednnOperand operand(int argument) const { return {argument, made_, slot_}; }
+  void finish(OnednnProgram& program) const {
+    if (!is_same_layout(made_, wanted_)) program.add_reorder(made_, slot_, wanted_, target_);
+  }
+
+ private:
+  dnnl::memory::desc made_;
+  dnnl::memory::desc wanted_;
+  OnednnSlot target_;
+  OnednnSlot slot_;
+};
+
+Kernel conv_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+  const ConvProblem problem =
+      problem_of(request, request.shape(0), request.shape(1), request.output().shape);
+  if (!problem.is_supported(request)) return {};
+  const bool has_bias = request.has_input(2);
+  const auto desc = problem.forward(has_bias);
+  OnednnProgram program;
+  std::vector<OnednnOperand> operands{read(program, DNNL_ARG_SRC, desc.src_desc(),
+                                           onednn_image(problem.x, layouts.x), onednn_input(0)),
+                                      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
+                                           onednn_dense(problem.w), onednn_input(1))};
+  if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
+  const Written y(program, desc.dst_desc(), onednn_image(problem.y, layouts.y), onednn_output());
+  operands.push_back(y.operand(DNNL_ARG_DST));
+  program.add(desc, operands);
+  y.finish(program);
+  return program.finish(request);
+}
+
+Kernel conv_input_grad_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+  const ConvProblem problem =
+      problem_of(request, request.output().shape, request.shape(1), request.shape(0));
+  if (!problem.is_supported(request)) return {};
+  const dnnl::convolution_backward_data::primitive_desc desc(
+      onednn_engine(), dnnl::algorithm::convolution_direct, onednn_image(problem.x, Layout::nhwc),
+      onednn_any(problem.w), onednn_image(problem.y, Layout::nhwc), problem.strides,
+      problem.dilations, problem.pads_begin, problem.pads_end, problem.forward(false),
+      onednn_attributes());
+  OnednnProgram program;
+  const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),
+                                onednn_image(problem.y, layouts.y), onednn_input(0));
+  const OnednnOperand w = read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
+                               onednn_dense(problem.w), onednn_input(1));
+  const Written dx(program, desc.diff_src_desc(), onednn_image(problem.x, layouts.x),
+                   onednn_output());
+  program.add(desc, {dy, w, dx.operand(DNNL_ARG_DIFF_SRC)});
+  dx.finish(program);
+  return program.finish(request);
+}
+
+/// Weight [G,] M, C, K... as oneDNN's deconvolution sees it: [G,] C, M, K...
+dnnl::memory::desc transposed_weight(const ConvProblem& problem, bool is_any) {
+  Dims dims = problem.w.dims();
+  Dims strides = problem.w.strides();
+  const std::size_t axis = problem.geometry.groups > 1 ? 1 : 0;
+  std::swap(dims[axis], dims[axis + 1]);
+  std::swap(strides[axis], strides[axis + 1]);
+  if (is_any) return onednn_any(Shape(dims));
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
+
+Kernel conv_transpose_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+  const Shape& from = request.shape(0);
+  const Shape& to = request.output().shape;
+  const ConvProblem problem(transposed_geometry(request.node(), to, request.shape(1), from), to,
+                            request.shape(1), from);
+  if (!problem.is_supported(request)) return {};
+  const bool has_bias = request.has_input(2);
+  const auto bias = has_bias ? onednn_dense({to[1]}) : dnnl::memory::desc();
+  const dnnl::deconvolution_forward::primitive_desc desc(
+      onednn_engine(), dnnl::prop_kind::forward_training, dnnl::algorithm::deconvolution_direct,
+      onednn_image(from, Layout::nhwc), transposed_weight(problem, true), bias,
+      onednn_image(to, Layout::nhwc), problem.strides, problem.dilations, problem.pads_begin,
+      problem.pads_end, onednn_attributes());
+  OnednnProgram program;
+  std::vector<OnednnOperand> operands{
+      read(program, DNNL_ARG_SRC, desc.src_desc(), onednn_image(from, layouts.y), onednn_input(0)),
+      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(), transposed_weight(problem, false),
+           onednn_input(1))};
+  if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
+  const Written result(program, desc.dst_desc(), onednn_image(to, layouts.x), onednn_output());
+  operands.push_back(result.operand(DNNL_ARG_DST));
+  program.add(desc, operands);
+  result.finish(program);
+  return program.finish(request);
+}
+
+Kernel conv_weight_grad_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+  const ConvProblem problem =
+      problem_of(request, request.shape(0), request.output().shape, request.shape(1));
+  if (!problem.is_supported(request)) return {};
+  const bool has_bias = request.has_output(1);
+  const auto bias = has_bias ? onednn_dense({problem.y[1]}) : dnnl::memory::desc();
+  const dnnl::convolution_backward_weights::primitive_desc desc(
+      onednn_engine(), dnnl::algorithm::convolution_direct, onednn_image(problem.x, Layout::nhwc),
+      onednn_any(problem.w), bias, onednn_image(problem.y, Layout::nhwc), problem.strides,
+      problem.dilations, problem.pads_begin, problem.pads_end, problem.forward(has_bias),
+      onednn_attributes());
+  OnednnProgram program;
+  const OnednnOperand x = read(program, DNNL_ARG_SRC, desc.src_desc(),
+                               onednn_image(problem.x, layouts.x), onednn_input(0));
+  const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),
+                                onednn_image(problem.y, layouts.y), onednn_input(1));
+  const Written dw(program, desc.diff_weights_desc(), onednn_dense(problem.w), onednn_output());
+  std::vector<OnednnOperand> operands{x, dy, dw.operand(DNNL_ARG_DIFF_WEIGHTS)};
+  if (has_bias) operands.push_back({DNNL_ARG_DIFF_BIAS, desc.diff_bias_desc(), onednn_output(1)});
+  program.add(desc, operands);
+  dw.finish(program);
+  return program.finish(request);
+}
+
+/// oneDNN refuses with an exception; a refusal here means that the next candidate is asked.
+template <Kernel (*make)(KernelRequest&, const ConvLayouts&)>
+Kernel unless_refused(KernelRequest& request) {
+  try {
+    return make(request, {});
+  } catch (const dnnl::error&) {
+    request.need_workspace(0);
+    return {};
+  }
+}
+
+}  // namespace
+
+void register_conv_onednn(KernelRegistry& registry) {
+  registry.add({.op = "Conv", .name = "onednn", .make = unless_refused<conv_kernel>});
+  registry.add(
+      {.op = "ConvTranspose", .name = "onednn", .make = unless_refused<conv_transpose_kernel>});
+  registry.add({.op = "ConvInputGrad",
+                .domain = kInternalDomain,
+                .name = "onednn",
+                .make = unless_refused<conv_input_grad_kernel>});
+  registry.add({.op = "ConvWeightGrad",
+                .domain = kInternalDomain,
+                .name = "onednn",
+                .make = unless_refused<conv_weight_grad_kernel>});
+}
+
+}  // namespace graft

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/ops/kernel.h"
+
+namespace graft {
+
+/// y = alpha * a' b' (+ beta * c) for each entry of a batch; a' is a or its transpose: what MatMul,
+/// Gemm and BatchedMatMul have in common. a': [m,k], b': [k,n], y: [m,n], all row-major.
+struct MatMulProblem {
+  /// Batch axes, outermost first; steps in elements, 0 where the operand repeats.
+  std::vector<std::int64_t> batch{};
+  std::vector<std::int64_t> a_steps{};
+  std::vector<std::int64_t> b_steps{};
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  bool transposes_a = false;
+  bool transposes_b = false;
+  /// y has no elements.
+  bool is_empty = false;
+  float alpha = 1.0F;
+  /// 0 without c.
+  float beta = 0.0F;
+
+  explicit MatMulProblem(const KernelRequest& request);
+
+  /// Number of products.
+  std::int64_t batch_size() const;
+
+ private:
+  void append_batch_axis(std::int64_t dim, std::int64_t a_step, std::int64_t b_step);
+};
+
+/// Writes beta * c, broadcast, to y.
+template <class T>
+Kernel fill_with_c(const KernelRequest& request, float beta);
+
+}  // namespace graft

@@ -1,0 +1,85 @@
+#include <string_view>
+
+#include "core/ops/matmul_internal.h"
+#include "core/ops/onednn_internal.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+/// An operand of a batch of products, as oneDNN sees it: [batch..., rows, columns] with strides, so
+/// that a transposed operand is read where it lies.
+dnnl::memory::desc operand(const MatMulProblem& p, const Dims& steps, std::int64_t rows,
+                           std::int64_t columns, bool transposed) {
+  Dims dims;
+  Dims strides;
+  for (std::size_t axis = 0; axis < p.batch.size(); ++axis) {
+    dims.push_back(steps[axis] == 0 ? 1 : p.batch[axis]);
+    strides.push_back(steps[axis] == 0 ? rows * columns : steps[axis]);
+  }
+  dims.insert(dims.end(), {rows, columns});
+  const Dims inner = transposed ? Dims{1, rows} : Dims{columns, 1};
+  strides.insert(strides.end(), inner.begin(), inner.end());
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
+
+/// C is one row, so that oneDNN's bias serves.
+bool c_is_bias(const KernelRequest& request, const MatMulProblem& p) {
+  const Shape& c = request.shape(2);
+  return p.alpha == 1.0F && p.beta == 1.0F && c.size() == p.n && c.rank() > 0 &&
+         c[c.rank() - 1] == p.n;
+}
+
+Kernel make_matmul(KernelRequest& request) {
+  if (request.dtype() != DType::f32) return {};
+  const MatMulProblem p(request);
+  if (p.is_empty || p.k == 0 || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
+
+  Dims y_dims = p.batch;
+  y_dims.insert(y_dims.end(), {p.m, p.n});
+  const auto a = operand(p, p.a_steps, p.m, p.k, p.transposes_a);
+  const auto b = operand(p, p.b_steps, p.k, p.n, p.transposes_b);
+  const auto y = onednn_dense(Shape(std::move(y_dims)));
+  const bool has_bias = p.beta != 0.0F && c_is_bias(request, p);
+  const bool adds_to_y = p.beta != 0.0F && !has_bias;
+
+  dnnl::primitive_attr attributes = onednn_attributes();
+  dnnl::post_ops after;
+  if (p.alpha != 1.0F) after.append_eltwise(dnnl::algorithm::eltwise_linear, p.alpha, 0.0F);
+  if (adds_to_y) after.append_sum(1.0F);
+  attributes.set_post_ops(after);
+
+  const auto bias = has_bias ? onednn_dense({1, p.n}) : dnnl::memory::desc();
+  const dnnl::matmul::primitive_desc description(onednn_engine(), a, b, bias, y, attributes,
+                                                 /*allow_empty=*/true);
+  if (!description) return {};
+  // oneDNN's own plain loops are slower than Eigen.
+  if (std::string_view(description.impl_info_str()).substr(0, 3) == "ref") return {};
+
+  std::vector<OnednnOperand> operands{{DNNL_ARG_SRC, a, onednn_input(0)},
+                                      {DNNL_ARG_WEIGHTS, b, onednn_input(1)},
+                                      {DNNL_ARG_DST, y, onednn_output()}};
+  if (has_bias) operands.push_back({DNNL_ARG_BIAS, bias, onednn_input(2)});
+  OnednnProgram program;
+  program.add(description, operands);
+  Kernel product = program.finish(request);
+  if (!adds_to_y) return product;
+  return [fill = fill_with_c<float>(request, p.beta),
+          product = std::move(product)](const KernelArgs& args) {
+    fill(args);
+    product(args);
+  };
+}
+
+}  // namespace
+
+void register_matmul_onednn(KernelRegistry& registry) {
+  registry.add({.op = "MatMul", .name = "onednn", .make = make_matmul});
+  registry.add({.op = "Gemm", .name = "onednn", .make = make_matmul});
+  registry.add(
+      {.op = "BatchedMatMul", .domain = kInternalDomain, .name = "onednn", .make = make_matmul});
+}
+
+}  // namespace graft

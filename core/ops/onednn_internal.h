@@ -1,0 +1,88 @@
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <cstddef>
+#include <vector>
+
+#include "core/ops/kernel.h"
+
+namespace graft {
+
+/// The CPU engine and stream that all kernels share.
+dnnl::engine& onednn_engine();
+dnnl::stream& onednn_stream();
+
+/// Where an operand lies in a call: an input, an output, or some bytes of the workspace.
+struct OnednnSlot {
+  enum class Kind { input, output, workspace };
+  Kind kind;
+  /// Index of the input or output; offset in bytes.
+  std::size_t at;
+
+  void* pointer(const KernelArgs& args) const;
+};
+
+inline OnednnSlot onednn_input(int index) {
+  return {OnednnSlot::Kind::input, static_cast<std::size_t>(index)};
+}
+inline OnednnSlot onednn_output(int index = 0) {
+  return {OnednnSlot::Kind::output, static_cast<std::size_t>(index)};
+}
+
+/// One argument of a primitive: DNNL_ARG_..., how its memory is laid out, where it lies.
+struct OnednnOperand {
+  int argument;
+  dnnl::memory::desc desc;
+  OnednnSlot slot;
+};
+
+/// Primitives that run one after another, prepared once. A run binds pointers and executes; it
+/// allocates nothing itself (oneDNN builds a small map inside of each execute). A program belongs
+/// to one plan: two threads must not run it at a time.
+class OnednnProgram {
+ public:
+  /// Reserves workspace for one value.
+  OnednnSlot scratch(const dnnl::memory::desc& desc) { return scratch(desc.get_size()); }
+  OnednnSlot scratch(std::size_t bytes);
+
+  /// Appends a primitive whose descriptor was made with scratchpad_mode::user. All scratchpads
+  /// share one piece of the workspace.
+  void add(const dnnl::primitive_desc_base& desc, const std::vector<OnednnOperand>& operands);
+  /// Appends a copy into another layout.
+  void add_reorder(const dnnl::memory::desc& from, OnednnSlot source, const dnnl::memory::desc& to,
+                   OnednnSlot target);
+  /// Tells the request how much workspace is needed and returns the kernel.
+  Kernel finish(KernelRequest& request);
+
+ private:
+  struct Binding {
+    dnnl::memory memory;
+    OnednnSlot slot;
+  };
+  struct Step {
+    dnnl::primitive primitive;
+    std::vector<Binding> bindings;
+    std::vector<dnnl_exec_arg_t> arguments;
+  };
+  static void run(const Step& step, const KernelArgs& args);
+
+  std::vector<Step> steps_;
+  std::size_t bytes_ = 0;
+  std::size_t scratchpad_bytes_ = 0;
+};
+
+/// Order of the dims of an image-like value in memory; "h" and "w" stand for all spatial axes.
+enum class Layout { nchw, nhwc };
+
+/// A value [N, C, spatial...] of f32 in that layout, and a dense row-major one.
+dnnl::memory::desc onednn_image(const Shape& shape, Layout layout);
+dnnl::memory::desc onednn_dense(const Shape& shape);
+/// A descriptor that leaves the layout to the primitive.
+dnnl::memory::desc onednn_any(const Shape& shape);
+/// Both describe the same bytes: equal up to the strides of axes of size 1.
+bool is_same_layout(const dnnl::memory::desc& a, const dnnl::memory::desc& b);
+/// With the scratchpad given by the caller.
+dnnl::primitive_attr onednn_attributes();
+
+}  // namespace graft

@@ -1,0 +1,101 @@
+#include "core/ops/registry.h"
+#include "core/ops/shape_rules.h"
+
+namespace graft {
+namespace {
+
+void infer_trilu(InferContext& context) {
+  context.require_rank(0, 2, INT32_MAX);
+  context.attributes().get_int("upper", 1);
+  if (const auto k = context.constant_ints(1); k && k->size() != 1) {
+    context.fail(ErrorKind::shape, "k has ", k->size(), " elements, wanted one");
+  }
+  context.copy_type(0);
+}
+
+std::vector<Expr> trilu_rule(const Gradient& g) {
+  return {call("Trilu", {g.dy(), g.x(1)}, g.attributes())};
+}
+
+SampleInput diagonal(double k) {
+  return {.values = {k}, .dtype = DType::i64, .is_constant = true};
+}
+
+std::vector<Sample> trilu_samples() {
+  const SampleInput x{{4, 5}};
+  const Attributes lower{{"upper", 0}};
+  return {
+      {"upper", {x}},
+      {"lower", {x}, lower},
+      {"upper_above", {x, diagonal(2)}},
+      {"upper_below", {x, diagonal(-2)}},
+      {"lower_above", {x, diagonal(1)}, lower},
+      {"lower_below", {x, diagonal(-3)}, lower},
+      {"far_above", {x, diagonal(99)}},
+      {"far_below", {x, diagonal(-99)}},
+      {"batch", {{{2, 3, 3, 2}}}, lower},
+      {"empty", {{{0, 3}}}},
+      {"integers", {{.shape = {3, 3}, .low = -9, .high = 9, .dtype = DType::i64}}},
+  };
+}
+
+void infer_cum_sum(InferContext& context) {
+  context.copy_type(0);
+  const SymShape* const shape = context.shape(0);
+  const auto axis = context.constant_ints(1);
+  if (!axis) return;
+  if (axis->size() != 1) {
+    context.fail(ErrorKind::shape, "axis has ", axis->size(), " elements, wanted one");
+  }
+  if (shape != nullptr) normalize_axis(axis->front(), shape->rank(), context.node().label());
+}
+
+/// Each element is in the sums behind it: the sum of dy from the other end.
+std::vector<Expr> cum_sum_rule(const Gradient& g) {
+  Attributes attributes = g.attributes();
+  attributes.set({"reverse", g.attributes().get_int("reverse", 0) == 0 ? 1 : 0});
+  return {call("CumSum", {g.dy(), g.x(1)}, attributes)};
+}
+
+std::vector<Sample> cum_sum_samples() {
+  const SampleInput x{{3, 4, 2}};
+  const SampleInput axis = diagonal(1);
+  return {
+      {"middle", {x, axis}},
+      {"first", {x, diagonal(0)}},
+      {"last", {x, diagonal(-1)}},
+      {"exclusive", {x, axis}, {{"exclusive", 1}}},
+      {"reverse", {x, axis}, {{"reverse", 1}}},
+      {"exclusive_reverse", {x, axis}, {{"exclusive", 1}, {"reverse", 1}}},
+      {"one", {{{1}}, diagonal(0)}, {{"exclusive", 1}}},
+      {"empty", {{{2, 0}}, diagonal(1)}},
+      {"integers",
+       {{.shape = {5}, .low = -9, .high = 9, .dtype = DType::i32}, diagonal(0)}},
+  };
+}
+
+}  // namespace
+
+/// Trilu and CumSum: what attention masks and position counts are made of.
+void register_trilu(OpRegistry& registry) {
+  registry.add({.name = "Trilu",
+                .since = {{14}},
+                .inputs = {{"input"}, {"k", Arity::optional}},
+                .outputs = {{"output"}},
+                .attributes = {{"upper", AttributeType::integer}},
+                .infer = infer_trilu,
+                .aliases = {{0, 0, AliasKind::in_place}},
+                .backward = trilu_rule,
+                .samples = trilu_samples});
+  registry.add({.name = "CumSum",
+                .since = {{11}, {14}},
+                .inputs = {{"x"}, {"axis"}},
+                .outputs = {{"y"}},
+                .attributes = {{"exclusive", AttributeType::integer},
+                               {"reverse", AttributeType::integer}},
+                .infer = infer_cum_sum,
+                .backward = cum_sum_rule,
+                .samples = cum_sum_samples});
+}
+
+}  // namespace graft

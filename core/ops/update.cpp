@@ -1,0 +1,223 @@
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+constexpr NotDifferentiable kUpdate{"an optimizer update is the end of a step"};
+
+/// Checks that gradient and states fit the parameter; each state output is its input.
+void infer_update(InferContext& context) {
+  const Node& node = context.node();
+  const OpDef& def = OpRegistry::instance().get(node);
+  for (const Alias& alias : def.aliases) {
+    if (!context.has_input(alias.input)) continue;
+    context.copy_type(alias.input, alias.output);
+  }
+  const auto check = [&](int index) {
+    if (!context.has_input(index) || context.input(index).type() == context.input(0).type()) return;
+    if (context.shape(0) == nullptr || context.shape(index) == nullptr) return;
+    const auto known = context.shape(0)->known();
+    const auto other = context.shape(index)->known();
+    if (known && other && known != other) {
+      context.fail(ErrorKind::shape, "'", context.input(index).name(), "' is ",
+                   context.input(index).type(), ", the parameter ", context.input(0).type());
+    }
+  };
+  check(1);
+  for (const Alias& alias : def.aliases) check(alias.input);
+}
+
+SampleInput tensor(double low = -1.0, double high = 1.0) {
+  return {.shape = {3, 7}, .low = low, .high = high};
+}
+SampleInput rate() {
+  return {.shape = {}, .values = {0.1}};
+}
+SampleInput step(double count) {
+  return {.shape = {}, .values = {count}, .dtype = DType::i64};
+}
+SampleInput large() {
+  return {.shape = {40000}};
+}
+SampleInput large_positive() {
+  return {.shape = {40000}, .low = 0.1, .high = 1.0};
+}
+
+Attribute number(std::string_view name, float value) {
+  return {name, AttributeValue(value)};
+}
+
+std::vector<Sample> sgd_samples() {
+  const Attributes momentum{number("momentum", 0.9F), number("weight_decay", 0.01F)};
+  return {
+      {"plain", {tensor(), tensor(), rate(), step(1)}},
+      {"weight_decay", {tensor(), tensor(), rate(), step(1)}, {number("weight_decay", 0.1F)}},
+      {"first_momentum", {tensor(), tensor(), rate(), step(1), tensor()}, momentum, 2},
+      {"momentum", {tensor(), tensor(), rate(), step(2), tensor()}, momentum, 2},
+      {"nesterov",
+       {tensor(), tensor(), rate(), step(3), tensor()},
+       {number("momentum", 0.9F), {"nesterov", 1}},
+       2},
+      {"dampening",
+       {tensor(), tensor(), rate(), step(3), tensor()},
+       {number("momentum", 0.9F), number("dampening", 0.5F)},
+       2},
+      {"large", {large(), large(), rate(), step(3), large()}, momentum, 2},
+      {"empty", {{.shape = {0}}, {.shape = {0}}, rate(), step(1)}},
+  };
+}
+
+std::vector<Sample> adam_samples() {
+  const std::vector<SampleInput> inputs{tensor(), tensor(),        rate(),
+                                        step(3),  tensor(-.1, .1), tensor(0.01, 0.1)};
+  return {
+      {"plain", inputs, {}, 3},
+      {"first_step",
+       {tensor(),
+        tensor(),
+        rate(),
+        step(1),
+        {.shape = {3, 7}, .low = 0, .high = 0},
+        {.shape = {3, 7}, .low = 0, .high = 0}},
+       {},
+       3},
+      {"weight_decay", inputs, {number("weight_decay", 0.1F)}, 3},
+      {"decoupled", inputs, {number("weight_decay", 0.1F), {"decoupled", 1}}, 3},
+      {"betas", inputs, {number("beta1", 0.5F), number("beta2", 0.9F), number("epsilon", .1F)}, 3},
+      {"large", {large(), large(), rate(), step(2), large(), large_positive()}, {}, 3},
+  };
+}
+
+std::vector<Sample> rmsprop_samples() {
+  const SampleInput squares = tensor(0.5, 1.0);
+  return {
+      {"plain", {tensor(), tensor(), rate(), squares}, {}, 2},
+      {"weight_decay", {tensor(), tensor(), rate(), squares}, {number("weight_decay", 0.1F)}, 2},
+      {"momentum",
+       {tensor(), tensor(), rate(), squares, tensor()},
+       {number("momentum", 0.9F), number("alpha", 0.9F)},
+       3},
+      {"centered", {tensor(), tensor(), rate(), squares, tensor(), tensor(-.1, .1)}, {}, 4},
+      {"large", {large(), large(), rate(), large_positive()}, {}, 2},
+  };
+}
+
+std::vector<Sample> adagrad_samples() {
+  const SampleInput sums = tensor(0.5, 1.0);
+  return {
+      {"plain", {tensor(), tensor(), rate(), step(1), sums}, {}, 2},
+      {"decay",
+       {tensor(), tensor(), rate(), step(5), sums},
+       {number("lr_decay", 0.1F), number("weight_decay", 0.1F), number("epsilon", 1e-3F)},
+       2},
+  };
+}
+
+std::vector<Sample> accumulate_samples() {
+  return {{"plain", {tensor(), tensor()}},
+          {"scaled", {tensor(), tensor()}, {number("scale", .25F)}}};
+}
+
+std::vector<Sample> assign_samples() {
+  return {{"plain", {tensor(), tensor()}}};
+}
+
+constexpr AttributeType kNumber = AttributeType::number;
+
+/// Optimizers that keep averages or sums of squared gradients.
+void add_adaptive(OpRegistry& registry) {
+  constexpr AliasKind kState = AliasKind::state;
+  registry.add({.name = "AdamUpdate",
+                .domain = kInternalDomain,
+                .since = {{1}},
+                .inputs = {{"parameter"}, {"gradient"}, {"lr"}, {"step"}, {"mean"}, {"square"}},
+                .outputs = {{"new_parameter"}, {"new_mean"}, {"new_square"}},
+                .attributes = {{"beta1", kNumber},
+                               {"beta2", kNumber},
+                               {"epsilon", kNumber},
+                               {"weight_decay", kNumber},
+                               {"decoupled", AttributeType::integer}},
+                .infer = infer_update,
+                .aliases = {{0, 0, kState}, {1, 4, kState}, {2, 5, kState}},
+                .backward = kUpdate,
+                .samples = adam_samples});
+  registry.add({.name = "RmspropUpdate",
+                .domain = kInternalDomain,
+                .since = {{1}},
+                .inputs = {{"parameter"},
+                           {"gradient"},
+                           {"lr"},
+                           {"square"},
+                           {"momentum_buffer", Arity::optional},
+                           {"mean", Arity::optional}},
+                .outputs = {{"new_parameter"},
+                            {"new_square"},
+                            {"new_momentum_buffer", Arity::optional},
+                            {"new_mean", Arity::optional}},
+                .attributes = {{"alpha", kNumber},
+                               {"epsilon", kNumber},
+                               {"momentum", kNumber},
+                               {"weight_decay", kNumber}},
+                .infer = infer_update,
+                .aliases = {{0, 0, kState}, {1, 3, kState}, {2, 4, kState}, {3, 5, kState}},
+                .backward = kUpdate,
+                .samples = rmsprop_samples});
+  registry.add(
+      {.name = "AdagradUpdate",
+       .domain = kInternalDomain,
+       .since = {{1}},
+       .inputs = {{"parameter"}, {"gradient"}, {"lr"}, {"step"}, {"sum"}},
+       .outputs = {{"new_parameter"}, {"new_sum"}},
+       .attributes = {{"lr_decay", kNumber}, {"epsilon", kNumber}, {"weight_decay", kNumber}},
+       .infer = infer_update,
+       .aliases = {{0, 0, kState}, {1, 4, kState}},
+       .backward = kUpdate,
+       .samples = adagrad_samples});
+}
+
+}  // namespace
+
+/// Optimizer updates. Every output is the new content of an input, so parameter and state are
+/// updated in place; `lr` is a scalar input, so schedules need no new plan; `step` counts updates
+/// from 1. Formulas are those of torch.optim (documentation of PyTorch 2).
+void register_update(OpRegistry& registry) {
+  constexpr AliasKind kState = AliasKind::state;
+  registry.add(
+      {.name = "SgdUpdate",
+       .domain = kInternalDomain,
+       .since = {{1}},
+       .inputs =
+           {{"parameter"}, {"gradient"}, {"lr"}, {"step"}, {"momentum_buffer", Arity::optional}},
+       .outputs = {{"new_parameter"}, {"new_momentum_buffer", Arity::optional}},
+       .attributes = {{"momentum", kNumber},
+                      {"dampening", kNumber},
+                      {"weight_decay", kNumber},
+                      {"nesterov", AttributeType::integer}},
+       .infer = infer_update,
+       .aliases = {{0, 0, kState}, {1, 4, kState}},
+       .backward = kUpdate,
+       .samples = sgd_samples});
+  add_adaptive(registry);
+  // buffer + scale * gradient: sums gradients over micro-batches.
+  registry.add({.name = "Accumulate",
+                .domain = kInternalDomain,
+                .since = {{1}},
+                .inputs = {{"buffer"}, {"gradient"}},
+                .outputs = {{"new_buffer"}},
+                .attributes = {{"scale", kNumber}},
+                .infer = infer_update,
+                .aliases = {{0, 0, kState}},
+                .backward = kUpdate,
+                .samples = accumulate_samples});
+  registry.add({.name = "Assign",
+                .domain = kInternalDomain,
+                .since = {{1}},
+                .inputs = {{"variable"}, {"content"}},
+                .outputs = {{"new_variable"}},
+                .infer = infer_update,
+                .aliases = {{0, 0, kState}},
+                .backward = kUpdate,
+                .samples = assign_samples});
+}
+
+}  // namespace graft

@@ -1,0 +1,200 @@
+#include "optim/optimizer.h"
+
+#include <array>
+#include <cmath>
+
+namespace graft {
+namespace {
+
+constexpr std::array<std::string_view, std::variant_size_v<Optimizer>> kNames{
+    "sgd", "adam", "adamw", "rmsprop", "adagrad"};
+
+Attribute number(std::string_view attribute, float value) {
+  return {attribute, AttributeValue(value)};
+}
+
+Attribute flag(std::string_view attribute, bool value) {
+  return {attribute, value ? 1 : 0};
+}
+
+/// A call of the update op under construction.
+class Update {
+ public:
+  Update(Builder& builder, const ParameterGradient& pair, const UpdateInputs& inputs)
+      : builder_(builder), parameter_(pair.parameter) {
+    const DType dtype = parameter_->dtype();
+    inputs_ = {parameter_, pair.gradient.value(), cast(inputs.lr, dtype).value()};
+  }
+
+  Update& input(const Expr& value) {
+    inputs_.push_back(value.value());
+    return *this;
+  }
+  /// A state tensor of the parameter's shape, starting at zero; left out unless `wanted`.
+  Update& state(std::string_view suffix, bool wanted = true) {
+    if (!wanted) {
+      inputs_.push_back(nullptr);
+      outputs_.push_back("");
+      return *this;
+    }
+    Graph& graph = builder_.graph();
+    const std::string name = parameter_->name() + "." + std::string(suffix);
+    Value* const value = graph.add_initializer(
+        graph.unique_name(name), Tensor::zeros(parameter_->dtype(), parameter_->known_shape()));
+    value->is_variable = true;
+    states_.push_back(value);
+    inputs_.push_back(value);
+    outputs_.push_back(graph.unique_name(name + ".new"));
+    return *this;
+  }
+  std::vector<Value*> add(std::string_view op, Attributes attributes) {
+    outputs_.insert(outputs_.begin(), builder_.graph().unique_name(parameter_->name() + ".new"));
+    Node* const node = builder_.node(op, kInternalDomain, inputs_, outputs_, std::move(attributes));
+    node->set_name("update " + parameter_->name());
+    return std::move(states_);
+  }
+
+ private:
+  Builder& builder_;
+  Value* parameter_;
+  std::vector<Value*> inputs_;
+  std::vector<std::string> outputs_;
+  std::vector<Value*> states_;
+};
+
+std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const SGD& o) {
+  update.input(inputs.step);
+  if (o.momentum != 0.0F) update.state("momentum");
+  return update.add("SgdUpdate",
+                    {number("momentum", o.momentum), number("dampening", o.dampening),
+                     number("weight_decay", o.weight_decay), flag("nesterov", o.nesterov)});
+}
+
+template <class AdamLike>
+std::vector<Value*> add_adam(Update& update, const UpdateInputs& inputs, const AdamLike& o,
+                             bool decoupled) {
+  update.input(inputs.step).state("mean").state("square");
+  return update.add(
+      "AdamUpdate",
+      {number("beta1", o.beta1), number("beta2", o.beta2), number("epsilon", o.epsilon),
+       number("weight_decay", o.weight_decay), flag("decoupled", decoupled)});
+}
+
+std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const Adam& o) {
+  return add_adam(update, inputs, o, false);
+}
+
+std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const AdamW& o) {
+  return add_adam(update, inputs, o, true);
+}
+
+std::vector<Value*> add(Update& update, const UpdateInputs& /*inputs*/, const RMSprop& o) {
+  update.state("square").state("momentum", o.momentum != 0.0F).state("mean", o.centered);
+  return update.add("RmspropUpdate",
+                    {number("alpha", o.alpha), number("epsilon", o.epsilon),
+                     number("momentum", o.momentum), number("weight_decay", o.weight_decay)});
+}
+
+std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const Adagrad& o) {
+  update.input(inputs.step).state("sum");
+  return update.add("AdagradUpdate", {number("lr_decay", o.lr_decay), number("epsilon", o.epsilon),
+                                      number("weight_decay", o.weight_decay)});
+}
+
+void require(bool condition, std::string_view setting, float found, std::string_view wanted) {
+  if (!condition) {
+    fail(ErrorKind::argument, "optimizer: ", setting, " is ", found, ", wanted ", wanted);
+  }
+}
+
+void check_share(std::string_view setting, float value) {
+  require(value >= 0.0F && value < 1.0F, setting, value, "a number in [0, 1)");
+}
+
+void check_settings(const SGD& o) {
+  require(o.momentum >= 0.0F, "momentum", o.momentum, "at least 0");
+  require(!o.nesterov || (o.momentum > 0.0F && o.dampening == 0.0F), "nesterov", o.momentum,
+          "momentum above 0 and no dampening");
+}
+
+template <class AdamLike>
+requires requires(AdamLike o) {
+  o.beta1;
+}
+void check_settings(const AdamLike& o) {
+  check_share("beta1", o.beta1);
+  check_share("beta2", o.beta2);
+}
+
+void check_settings(const RMSprop& o) {
+  check_share("alpha", o.alpha);
+  require(o.momentum >= 0.0F, "momentum", o.momentum, "at least 0");
+}
+
+void check_settings(const Adagrad& o) {
+  require(o.lr_decay >= 0.0F, "lr_decay", o.lr_decay, "at least 0");
+}
+
+}  // namespace
+
+std::vector<std::string> optimizer_names() {
+  return {kNames.begin(), kNames.end()};
+}
+
+Optimizer optimizer_from_name(std::string_view wanted) {
+  const std::array<Optimizer, kNames.size()> defaults{SGD{}, Adam{}, AdamW{}, RMSprop{}, Adagrad{}};
+  for (const Optimizer& optimizer : defaults) {
+    if (name(optimizer) == wanted) return optimizer;
+  }
+  std::string valid;
+  for (const std::string_view known : kNames) {
+    valid += (valid.empty() ? "" : ", ") + std::string(known);
+  }
+  fail(ErrorKind::argument, "unknown optimizer '", wanted, "'; valid: ", valid);
+}
+
+std::string_view name(const Optimizer& optimizer) {
+  return kNames.at(optimizer.index());
+}
+
+float learning_rate(const Optimizer& optimizer) {
+  return std::visit([](const auto& o) { return o.lr; }, optimizer);
+}
+
+void set_learning_rate(Optimizer& optimizer, float lr) {
+  std::visit([lr](auto& o) { o.lr = lr; }, optimizer);
+}
+
+void set_momentum(Optimizer& optimizer, float momentum) {
+  std::visit(
+      [&](auto& o) {
+        if constexpr (requires { o.momentum; }) {
+          o.momentum = momentum;
+        } else {
+          fail(ErrorKind::argument, "optimizer ", name(optimizer), " has no momentum setting");
+        }
+      },
+      optimizer);
+}
+
+void set_weight_decay(Optimizer& optimizer, float weight_decay) {
+  std::visit([=](auto& o) { o.weight_decay = weight_decay; }, optimizer);
+}
+
+void check(const Optimizer& optimizer) {
+  std::visit(
+      [](const auto& o) {
+        require(o.lr >= 0.0F && std::isfinite(o.lr), "lr", o.lr, "a finite number of at least 0");
+        require(o.weight_decay >= 0.0F, "weight_decay", o.weight_decay, "at least 0");
+        check_settings(o);
+      },
+      optimizer);
+}
+
+std::vector<Value*> add_update(Builder& builder, const Optimizer& optimizer,
+                               const ParameterGradient& pair, const UpdateInputs& inputs) {
+  Update update(builder, pair, inputs);
+  return std::visit([&](const auto& o) { return add(update, inputs, o); }, optimizer);
+}
+
+}  // namespace graft

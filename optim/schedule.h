@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace graft {
+
+/// How the learning rate changes over updates. A value type: `factor` has no state, so training can
+/// resume at any step.
+struct Schedule {
+  enum class Kind { constant, step, exponential, cosine, one_cycle };
+  Kind kind = Kind::constant;
+  /// Updates at the start during which the rate rises linearly from 0 (0: none). The schedule
+  /// proper runs over the updates that follow.
+  std::int64_t warmup = 0;
+  /// step: the rate is multiplied by gamma every `every` updates.
+  /// exponential: every update.
+  float gamma = 0.1F;
+  std::int64_t every = 1000;
+  /// cosine: the last rate as a share of the first.
+  float floor = 0.0F;
+  /// one_cycle (PyTorch's OneCycleLR): the rate rises from lr/div to lr over the first `rise` share
+  /// of updates and falls to lr/(div*final_div), both as a half cosine.
+  float rise = 0.3F;
+  float div = 25.0F;
+  float final_div = 1e4F;
+
+  /// What the base rate is multiplied by in update `step` (from 0) of `total`; past the end the
+  /// last value stays. Throws Error{argument} if a setting makes no sense.
+  float factor(std::int64_t step, std::int64_t total) const;
+};
+
+inline Schedule constant_lr() {
+  return {};
+}
+inline Schedule step_lr(std::int64_t every, float gamma = 0.1F) {
+  return {.kind = Schedule::Kind::step, .gamma = gamma, .every = every};
+}
+inline Schedule exponential_lr(float gamma) {
+  return {.kind = Schedule::Kind::exponential, .gamma = gamma};
+}
+inline Schedule cosine_lr(float floor = 0.0F) {
+  return {.kind = Schedule::Kind::cosine, .floor = floor};
+}
+inline Schedule one_cycle_lr() {
+  return {.kind = Schedule::Kind::one_cycle};
+}
+/// The same schedule after a linear warm-up.
+inline Schedule with_warmup(Schedule schedule, std::int64_t updates) {
+  schedule.warmup = updates;
+  return schedule;
+}
+
+/// "constant", "step", "exponential", "cosine", "one-cycle".
+std::vector<std::string> schedule_names();
+/// Throws Error{argument} for an unknown name, listing the valid ones.
+Schedule schedule_from_name(std::string_view name);
+
+}  // namespace graft

@@ -1,0 +1,41 @@
+#include "core/base/error.h"
+
+#include <gtest/gtest.h>
+
+#include <locale>
+#include <set>
+
+#include "tests/core/error_of.h"
+
+namespace graft {
+namespace {
+
+TEST(Error, CarriesKindAndJoinedText) {
+  const Error error =
+      error_of([] { fail(ErrorKind::shape, "softmax: axis ", 3, " out of range for rank ", 2); });
+  EXPECT_EQ(error.kind(), ErrorKind::shape);
+  EXPECT_STREQ(error.what(), "softmax: axis 3 out of range for rank 2");
+}
+
+TEST(Error, EveryKindHasItsOwnName) {
+  std::set<std::string_view> names;
+  for (int kind = 0; kind <= static_cast<int>(ErrorKind::numeric); ++kind) {
+    names.insert(name(static_cast<ErrorKind>(kind)));
+  }
+  EXPECT_EQ(names.size(), 9U);
+  EXPECT_FALSE(names.contains("unknown"));
+}
+
+TEST(Error, TextDoesNotFollowTheLocaleOfTheProgram) {
+  struct Grouping : std::numpunct<char> {
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Grouping));
+  const std::string joined = text(1234567);
+  std::locale::global(before);
+  EXPECT_EQ(joined, "1234567");
+}
+
+}  // namespace
+}  // namespace graft

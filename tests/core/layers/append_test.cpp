@@ -1,0 +1,103 @@
+#include "core/layers/append.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/graph/edit.h"
+#include "core/graph/print.h"
+#include "core/graph/verify.h"
+#include "tests/core/error_of.h"
+#include "tests/core/layers/small_models.h"
+
+namespace graft {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A classifier as an old file holds it: opset 8, no types of computed values.
+Model old_classifier() {
+  Model model = model_of(
+      {Dim("batch"), 1, 4, 4},
+      {Conv{.name = "conv", .out = 2, .bias = false}, Relu{.name = "act"}, Dropout{.name = "drop"},
+       MaxPool{.name = "pool"}, Flatten{.name = "flat"}, Linear{.name = "fc", .out = 3}},
+      8);
+  for (const auto& node : model.graph().nodes()) node->output()->set_type({});
+  return model;
+}
+
+TEST(Append, ReplacesTheHeadOfATruncatedModel) {
+  Model model = old_classifier();
+  edit::truncate(model, "pool");
+  edit::append(model, {Flatten{}, Linear{.name = "head", .out = 5, .seed = 1}, Dropout{}});
+  EXPECT_EQ(print(model), R"(opset 8
+net(x: f32[batch,1,4,4]) -> (dropout1: f32[batch,5])
+  conv.weight: f32[2,1,3,3] = initializer
+  head.weight: f32[5,2] = initializer
+  head.bias: f32[5] = initializer
+  conv: ? = Conv(x, conv.weight) {kernel_shape = [3, 3], strides = [1, 1], pads = [0, 0, 0, 0], dilations = [1, 1], group = 1}
+  act: ? = Relu(conv)
+  drop: ? = Dropout(act) {ratio = 0.5}
+  pool: f32[batch,2,1,1] = MaxPool(drop) {kernel_shape = [2, 2], strides = [2, 2], pads = [0, 0, 0, 0]}
+  flatten1: f32[batch,2] = Flatten(pool) {axis = 1}
+  head: f32[batch,5] = Gemm(flatten1, head.weight, head.bias) {transB = 1}
+  dropout1: f32[batch,5] = Dropout(head) {ratio = 0.5}
+)");
+  verify(model);
+  EXPECT_EQ(model.opset(), 8);
+}
+
+TEST(Append, TrustsARecordedTypeWhereAnOpIsUnknown) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {.dtype = DType::f32, .shape = SymShape{Dim("N"), 4}});
+  Node* const node = graph.add_node("Mystery", "com.example", {x}, {"y"});
+  graph.add_output(node->output());
+  EXPECT_EQ(kind_of([&] { edit::append(model, {Linear{.out = 2}}); }), ErrorKind::unsupported);
+  node->output()->set_type({.dtype = DType::f32, .shape = SymShape{Dim("N"), 3}});
+  edit::append(model, {Linear{.out = 2}});
+  EXPECT_EQ(graph.find("linear1.weight")->known_shape(), (Shape{2, 3}));
+}
+
+TEST(Append, GoesOnFromTheOutputNamed) {
+  Model model = model_of({Dim("N"), 4}, {Linear{.name = "a", .out = 3}});
+  Graph& graph = model.graph();
+  LayerContext context(graph, 17);
+  graph.add_output(add_layer(context, Linear{.name = "b", .out = 2}, graph.find("a")));
+  edit::append(model, {Relu{.name = "r"}}, {.after = "a"});
+  ASSERT_EQ(graph.outputs().size(), 2U);
+  EXPECT_EQ(graph.outputs()[0]->name(), "r");
+  EXPECT_EQ(graph.outputs()[1]->name(), "b");
+  EXPECT_TRUE(graph.find("a")->in_value_info);
+  verify(model);
+
+  EXPECT_THAT(error_of([&] { edit::append(model, {Relu{}}); }).what(),
+              HasSubstr("the model has 2 outputs; name one of them: 'r', 'b'"));
+  EXPECT_THAT(error_of([&] { edit::append(model, {Relu{}}, {.after = "a"}); }).what(),
+              HasSubstr("'a' is no output; truncate the model there"));
+}
+
+TEST(Append, SeedsLayersThatNameNone) {
+  const auto weight = [](std::uint64_t seed, const Linear& layer) {
+    Model model = model_of({Dim("N"), 4}, {Relu{}});
+    edit::append(model, {layer}, {.seed = seed});
+    return model.graph().find("linear1.weight")->initializer();
+  };
+  EXPECT_TRUE(equal_bits(weight(3, {.out = 2}), weight(4, {.out = 2, .seed = 3})));
+  EXPECT_FALSE(equal_bits(weight(3, {.out = 2}), weight(4, {.out = 2})));
+}
+
+TEST(Append, LeavesTheModelAsItWasWhenItThrows) {
+  Model model = old_classifier();
+  const std::string before = print(model, {.node_names = true});
+  EXPECT_EQ(kind_of([&] {
+              edit::append(model, {Linear{.out = 4}, Residual{.body = {Linear{.out = 1}}}});
+            }),
+            ErrorKind::shape);
+  EXPECT_EQ(kind_of([&] { edit::append(model, {}); }), ErrorKind::argument);
+  EXPECT_EQ(print(model, {.node_names = true}), before);
+  verify(model);
+}
+
+}  // namespace
+}  // namespace graft

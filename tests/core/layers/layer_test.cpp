@@ -1,0 +1,280 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/graph/print.h"
+#include "core/graph/verify.h"
+#include "core/layers/init.h"
+#include "core/layers/layer_context.h"
+#include "core/runtime/session.h"
+#include "tests/core/error_of.h"
+#include "tests/core/layers/small_models.h"
+
+namespace graft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// What layers compute, on numbers by hand.
+
+TEST(Linear, MultipliesByTheTransposedWeight) {
+  Model model = model_of({Dim("N"), 3}, {Linear{.name = "fc", .out = 2}});
+  set_weights(model, "fc.weight", {1, 2, 3, 4, 5, 6});  // [2,3]
+  set_weights(model, "fc.bias", {10, 20});
+  EXPECT_THAT(run(model, {1, 3}, {1, 0, 2}), ElementsAre(17, 36));
+}
+
+TEST(Linear, TakesTheLastDimOfASequence) {
+  Model model = model_of({Dim("N"), 2, 3}, {Linear{.name = "fc", .out = 1}});
+  set_weights(model, "fc.weight", {1, 2, 3});  // [3,1]
+  set_weights(model, "fc.bias", {10});
+  EXPECT_EQ(model.graph().outputs()[0]->type(), (ValueType{DType::f32, SymShape{Dim("N"), 2, 1}}));
+  EXPECT_THAT(run(model, {1, 2, 3}, {1, 0, 2, 0, 1, 0}), ElementsAre(17, 12));
+}
+
+TEST(Linear, WithoutBiasHasOneParameter) {
+  EXPECT_EQ(print(model_of({Dim("N"), 3}, {Linear{.out = 2, .bias = false}}).graph()),
+            R"(net(x: f32[N,3]) -> (linear1: f32[N,2])
+  linear1.weight: f32[2,3] = initializer
+  linear1: f32[N,2] = Gemm(x, linear1.weight) {transB = 1}
+)");
+  // Gemm must have three inputs before opset 11.
+  EXPECT_EQ(print(model_of({Dim("N"), 3}, {Linear{.out = 2, .bias = false}}, 10).graph()),
+            R"(net(x: f32[N,3]) -> (linear1: f32[N,2])
+  linear1.weight: f32[3,2] = initializer
+  linear1: f32[N,2] = MatMul(x, linear1.weight)
+)");
+}
+
+TEST(Conv, PadsStridesAndGroups) {
+  Model model = model_of({Dim("N"), 2, 3, 3}, {Conv{.name = "c",
+                                                    .out = 2,
+                                                    .kernel = {1, 3},
+                                                    .stride = {2},
+                                                    .padding = {0, 1},
+                                                    .groups = 2,
+                                                    .bias = false}});
+  const Value* const weight = model.graph().find("c.weight");
+  EXPECT_EQ(weight->known_shape(), (Shape{2, 1, 1, 3}));
+  EXPECT_EQ(model.graph().outputs()[0]->shape(), (SymShape{Dim("N"), 2, 2, 2}));
+  set_weights(model, "c.weight", {1, 10, 100, 1, 1, 1});
+  // Row 0 of channel 0 is 1 2 3: at -1..1 that is 10*1 + 100*2, at 1..3 it is 2 + 10*3.
+  EXPECT_THAT(run(model, {1, 2, 3, 3},
+                  {1, 2, 3, 4, 5, 6, 7, 8, 9,  //
+                   1, 1, 1, 2, 2, 2, 3, 3, 3}),
+              ElementsAre(210, 32, 870, 98, 2, 2, 6, 6));
+}
+
+TEST(BatchNorm, StartsAsTheIdentityInInferenceForm) {
+  Model model = model_of({Dim("N"), 2, 1}, {BatchNorm{.name = "bn", .epsilon = 3}});
+  for (const char* name : {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"}) {
+    EXPECT_EQ(model.graph().find(name)->known_shape(), Shape{2}) << name;
+  }
+  // (x - 0) / sqrt(1 + 3)
+  EXPECT_THAT(run(model, {1, 2, 1}, {8, -2}), ElementsAre(4, -1));
+}
+
+TEST(Residual, AddsTheInputOrItsShortcut) {
+  Model model = model_of({Dim("N"), 2}, {Residual{.body = {Relu{}}},
+                                         Residual{.name = "block",
+                                                  .body = {Linear{.name = "a", .out = 1}},
+                                                  .shortcut = {Linear{.name = "b", .out = 1}}}});
+  set_weights(model, "a.weight", {1, 2});
+  set_weights(model, "a.bias", {0.5F});
+  set_weights(model, "b.weight", {10, 20});
+  set_weights(model, "b.bias", {0});
+  // x = (3, -1): relu(x) + x = (6, -1); then 6 - 2 + 0.5 + 60 - 20.
+  EXPECT_THAT(run(model, {1, 2}, {3, -1}), ElementsAre(44.5F));
+  EXPECT_EQ(model.graph().outputs()[0]->name(), "block");
+}
+
+TEST(Residual, RefusesBranchesThatWouldBroadcast) {
+  const Error error = error_of([] {
+    model_of({Dim("N"), 3}, {Residual{.body = {Linear{.out = 1}}}});
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::shape);
+  EXPECT_THAT(error.what(), HasSubstr("residual 'residual1': the body gives f32[N,1], the shortcut "
+                                      "f32[N,3]"));
+  EXPECT_EQ(kind_of([] { model_of({3}, {Residual{}}); }), ErrorKind::argument);
+}
+
+TEST(Activations, ComputeWhatTheySay) {
+  const auto of = [](const Layer& layer, float x, std::int64_t opset = 20) {
+    return run(model_of({Dim("N")}, {layer}, opset), {1}, {x}).at(0);
+  };
+  EXPECT_EQ(of(Relu{}, -2), 0);
+  EXPECT_EQ(of(Relu6{}, 7), 6);
+  EXPECT_EQ(of(Relu6{}, 7, 10), 6);
+  EXPECT_EQ(of(LeakyRelu{.alpha = 0.25F}, -2), -0.5F);
+  EXPECT_FLOAT_EQ(of(Sigmoid{}, 1), 0.7310586F);
+  EXPECT_FLOAT_EQ(of(Tanh{}, 1), 0.7615942F);
+  EXPECT_FLOAT_EQ(of(Silu{}, 1), 0.7310586F);
+  EXPECT_FLOAT_EQ(of(Gelu{}, 1), 0.8413447F);
+  EXPECT_FLOAT_EQ(of(Gelu{}, 1, 19), 0.8413447F);  // by Erf
+  EXPECT_EQ(kind_of([&] { of(Gelu{}, 1, 8); }), ErrorKind::unsupported);
+  EXPECT_EQ(of(Dropout{.ratio = 0.5F}, 3), 3);
+  EXPECT_EQ(of(Dropout{.ratio = 0.5F}, 3, 7), 3);
+}
+
+TEST(Softmax, KeepsItsMeaningInOldOpsets) {
+  const float e = std::exp(1.0F);
+  for (const std::int64_t opset : {7, 11, 13, 17}) {
+    EXPECT_THAT(run(model_of({Dim("N"), 2}, {Softmax{}}, opset), {1, 2}, {1, 0}),
+                ElementsAre(::testing::FloatEq(e / (e + 1)), ::testing::FloatEq(1 / (e + 1))))
+        << opset;
+  }
+  const auto over_channels = [](std::int64_t opset) {
+    return model_of({Dim("N"), 2, 1, 1}, {LogSoftmax{.axis = 1}}, opset);
+  };
+  EXPECT_THAT(
+      run(over_channels(13), {1, 2, 1, 1}, {0, 0}),
+      ElementsAre(::testing::FloatEq(-std::log(2.0F)), ::testing::FloatEq(-std::log(2.0F))));
+  EXPECT_EQ(kind_of([&] { over_channels(12); }), ErrorKind::unsupported);
+}
+
+TEST(Pooling, StridesByItsKernel) {
+  const std::vector<float> image = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  const SymShape shape = {Dim("N"), 1, 4, 4};
+  EXPECT_THAT(run(model_of(shape, {MaxPool{}}), {1, 1, 4, 4}, image), ElementsAre(6, 8, 14, 16));
+  EXPECT_THAT(run(model_of(shape, {AveragePool{.kernel = {4}}}), {1, 1, 4, 4}, image),
+              ElementsAre(8.5F));
+  EXPECT_THAT(run(model_of(shape, {GlobalAveragePool{}, Flatten{}}), {1, 1, 4, 4}, image),
+              ElementsAre(8.5F));
+  // One corner of four pixels lies inside: PyTorch divides by four.
+  const AveragePool padded{.kernel = {2}, .stride = {4}, .padding = {1}};
+  EXPECT_THAT(run(model_of(shape, {padded}), {1, 1, 4, 4}, image), ElementsAre(0.25F, 1, 3.25F, 4));
+  AveragePool unpadded = padded;
+  unpadded.count_padding = false;
+  EXPECT_THAT(run(model_of(shape, {unpadded}), {1, 1, 4, 4}, image), ElementsAre(1, 4, 13, 16));
+}
+
+TEST(LayerNorm, NormalisesTheLastDim) {
+  const Model model = model_of({Dim("N"), 2}, {LayerNorm{.epsilon = 0}});
+  EXPECT_THAT(run(model, {1, 2}, {3, 7}), ElementsAre(-1, 1));
+  EXPECT_EQ(kind_of([] { model_of({Dim("N"), 2}, {LayerNorm{}}, 16); }), ErrorKind::unsupported);
+}
+
+// Names.
+
+TEST(LayerNames, AreMadeUniqueOrRefused) {
+  Model model = model_of({Dim("N"), 4}, {Linear{.out = 4}, Relu{}, Linear{.out = 4}, Relu6{},
+                                         Linear{.name = "linear4", .out = 4}, Relu6{}, Relu{},
+                                         Linear{.out = 4}, Linear{.out = 4}});
+  std::vector<std::string> names;
+  for (const auto& node : model.graph().nodes()) {
+    names.push_back(node->name());
+    EXPECT_EQ(node->output()->name(), node->name());
+  }
+  EXPECT_THAT(names, ElementsAre("linear1", "relu1", "linear2", "relu6_1", "linear4", "relu6_2",
+                                 "relu2", "linear3", "linear5"));
+  const Error error = error_of([] {
+    model_of({Dim("N"), 4}, {Linear{.name = "head", .out = 4}, Relu{.name = "head"}});
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::argument);
+  EXPECT_THAT(error.what(), HasSubstr("relu: the name 'head' is taken"));
+}
+
+// Errors.
+
+std::string message_of(const SymShape& shape, const std::vector<Layer>& layers,
+                       std::int64_t opset = 17) {
+  return error_of([&] { model_of(shape, layers, opset); }).what();
+}
+
+TEST(LayerErrors, NameTheValueAndTheRemedy) {
+  EXPECT_THAT(message_of({Dim("N"), Dim("features")}, {Linear{.name = "head", .out = 2}}),
+              HasSubstr("linear 'head': 'x' is f32[N,features], but its dim -1 must be a known "
+                        "number of features; give the model's inputs fixed sizes"));
+  EXPECT_THAT(message_of({Dim("N"), 3}, {Conv{.out = 2}}),
+              HasSubstr("conv 'conv1': 'x' is f32[N,3], wanted rank 3 to 5"));
+  EXPECT_THAT(message_of({Dim("N"), 3}, {Linear{}}),
+              HasSubstr("linear 'linear1': out is 0, wanted at least 1"));
+  EXPECT_THAT(message_of({Dim("N"), 3, 8, 8}, {Conv{.out = 2, .kernel = {3, 3, 3}}}),
+              HasSubstr("conv 'conv1': kernel has 3 numbers, wanted 1 or 2"));
+  EXPECT_THAT(message_of({Dim("N"), 3, 8, 8}, {Conv{.out = 2, .groups = 2}}),
+              HasSubstr("3 channels in and 2 out do not divide into 2 groups"));
+  EXPECT_THAT(message_of({Dim("N"), 3, 8, 8}, {MaxPool{.stride = {0}}}),
+              HasSubstr("max_pool 'max_pool1': stride is 0, wanted at least 1"));
+  EXPECT_THAT(message_of({Dim("N"), 3}, {Dropout{.ratio = 1}}),
+              HasSubstr("ratio is 1, wanted one in [0, 1)"));
+  EXPECT_THAT(message_of({Dim("N"), 3}, {Relu{}}, 6), HasSubstr("the model imports opset 6"));
+}
+
+TEST(LayerErrors, RefuseWhatDoesNotFitOrExist) {
+  EXPECT_EQ(kind_of([] {
+              model_of({Dim("N"), 4}, {Linear{.out = std::int64_t{1} << 62}});
+            }),
+            ErrorKind::shape);
+  Graph graph;
+  LayerContext context(graph, 17);
+  Value* const untyped = graph.add_input("untyped", {.dtype = DType::f32});
+  EXPECT_EQ(kind_of([&] { add_layer(context, Linear{.out = 1}, untyped); }), ErrorKind::shape);
+  Value* const ids = graph.add_input("ids", {.dtype = DType::i64, .shape = SymShape{2, 3}});
+  EXPECT_EQ(kind_of([&] { add_layer(context, Linear{.out = 1}, ids); }), ErrorKind::type);
+}
+
+// First values.
+
+TEST(Init, DependsOnSeedNameAndNothingElse) {
+  const Tensor weight = init_uniform(1, "fc.weight", DType::f32, {8, 4}, 0.5);
+  EXPECT_TRUE(equal_bits(weight, init_uniform(1, "fc.weight", DType::f32, {8, 4}, 0.5)));
+  EXPECT_FALSE(equal_bits(weight, init_uniform(2, "fc.weight", DType::f32, {8, 4}, 0.5)));
+  EXPECT_FALSE(equal_bits(weight, init_uniform(1, "fc2.weight", DType::f32, {8, 4}, 0.5)));
+  const auto weight_of = [](const std::vector<Layer>& layers, const char* name) {
+    return model_of({Dim("N"), 4}, layers).graph().find(name)->initializer();
+  };
+  const Linear head{.name = "head", .out = 4, .seed = 5};
+  const Tensor alone = weight_of({head}, "head.weight");
+  EXPECT_TRUE(equal_bits(alone, weight_of({Linear{.out = 4}, Relu{}, head}, "head.weight")));
+  EXPECT_TRUE(equal_bits(alone, init_uniform(5, "head.weight", DType::f32, {4, 4}, 0.5)));
+}
+
+TEST(Init, FillsTheRangeOfPyTorchsDefault) {
+  // fan_in = 4 * 5 * 5: the bound is 0.1. A sample of U(-b, b) has variance b^2 / 3.
+  const Model model =
+      model_of({Dim("N"), 8, 9, 9}, {Conv{.name = "c", .out = 400, .kernel = {5}, .groups = 2}});
+  for (const char* name : {"c.weight", "c.bias"}) {
+    double largest = 0;
+    double squares = 0;
+    const std::vector<double> values = to_double(model.graph().find(name)->initializer());
+    for (const double value : values) {
+      largest = std::max(largest, std::abs(value));
+      squares += value * value;
+    }
+    EXPECT_LE(largest, 0.1 + 1e-8) << name;
+    EXPECT_GT(largest, 0.098) << name;
+    EXPECT_NEAR(squares / static_cast<double>(values.size()), 0.01 / 3, 5e-4) << name;
+  }
+}
+
+TEST(Init, NormalHasTheDeviationOfFanOut) {
+  // fan_out = 50 * 3 * 3 = 450: deviation sqrt(2 / 450) = 1 / 15.
+  const Model model =
+      model_of({Dim("N"), 100, 9, 9}, {Conv{.name = "c", .out = 50, .init = Init::normal_fan_out}});
+  double sum = 0;
+  double squares = 0;
+  const std::vector<double> values = to_double(model.graph().find("c.weight")->initializer());
+  for (const double value : values) {
+    sum += value;
+    squares += value * value;
+  }
+  const auto count = static_cast<double>(values.size());  // 45,000
+  EXPECT_NEAR(sum / count, 0, 0.002);
+  EXPECT_NEAR(std::sqrt(squares / count), 1.0 / 15, 0.001);
+}
+
+TEST(Init, FollowsTheElementType) {
+  Graph graph;
+  LayerContext context(graph, 17);
+  Value* const x = graph.add_input("x", {.dtype = DType::f64, .shape = SymShape{Dim("N"), 4}});
+  add_layer(context, Linear{.name = "fc", .out = 2}, x);
+  EXPECT_EQ(graph.find("fc.weight")->dtype(), DType::f64);
+  EXPECT_EQ(graph.find("fc.bias")->dtype(), DType::f64);
+  EXPECT_EQ(graph.outputs().size(), 0U);
+  verify(graph);
+}
+
+}  // namespace
+}  // namespace graft

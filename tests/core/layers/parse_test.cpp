@@ -1,0 +1,76 @@
+#include "core/layers/parse.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/error_of.h"
+
+namespace graft {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <class Kind>
+Kind only(std::string_view list) {
+  return std::get<Kind>(parse_layers(list).at(0));
+}
+
+TEST(ParseLayers, ReadsAList) {
+  const std::vector<Layer> layers = parse_layers("flatten,linear:10,relu");
+  ASSERT_EQ(layers.size(), 3U);
+  EXPECT_TRUE(std::holds_alternative<Flatten>(layers[0]));
+  EXPECT_EQ(std::get<Linear>(layers[1]).out, 10);
+  EXPECT_TRUE(std::get<Linear>(layers[1]).bias);
+  EXPECT_TRUE(std::holds_alternative<Relu>(layers[2]));
+}
+
+TEST(ParseLayers, ReadsArguments) {
+  const Linear linear = only<Linear>("linear:10:bias=0:name=head:seed=18446744073709551615");
+  EXPECT_EQ(linear.name, "head");
+  EXPECT_FALSE(linear.bias);
+  EXPECT_EQ(linear.seed, 18446744073709551615U);
+
+  const Conv conv = only<Conv>("conv:32x3x5:stride=2:padding=1x2:dilation=2:groups=4:bias=0");
+  EXPECT_EQ(conv.out, 32);
+  EXPECT_THAT(conv.kernel, ElementsAre(3, 5));
+  EXPECT_THAT(conv.stride, ElementsAre(2));
+  EXPECT_THAT(conv.padding, ElementsAre(1, 2));
+  EXPECT_THAT(conv.dilation, ElementsAre(2));
+  EXPECT_EQ(conv.groups, 4);
+  EXPECT_FALSE(conv.bias);
+  EXPECT_THAT(only<Conv>("conv:32").kernel, ElementsAre(3));
+
+  EXPECT_THAT(only<MaxPool>("MaxPool:3x3:stride=2").stride, ElementsAre(2));
+  EXPECT_THAT(only<AveragePool>("average_pool").kernel, ElementsAre(2));
+  EXPECT_EQ(only<Dropout>("dropout:0.25").ratio, 0.25F);
+  EXPECT_EQ(only<Softmax>("softmax:1").axis, 1);
+  EXPECT_EQ(only<LogSoftmax>("log_softmax").axis, -1);
+  EXPECT_EQ(only<BatchNorm>("batchnorm:momentum=0.99").momentum, 0.99F);
+}
+
+TEST(ParseLayers, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(error_of([] { parse_layers("linear:10,flaten"); }).what(),
+              HasSubstr("no layer is called 'flaten', perhaps you mean 'flatten'; layers are: "
+                        "'linear', 'conv', "));
+  for (const char* list :
+       {"", ",", "relu,", "linear", "linear:", "linear:ten", "linear:10x2", "linear:10:20",
+        "linear:10:bias=2", "linear:10:stride=2", "conv", "conv:3x", "conv:32x3x3:groups", "relu:1",
+        "dropout:0.5:0.5", "linear:99999999999999999999", "linear:1:seed=-1", "residual"}) {
+    EXPECT_EQ(kind_of([&] { parse_layers(list); }), ErrorKind::argument) << list;
+  }
+  EXPECT_THAT(error_of([] { parse_layers("linear:ten"); }).what(),
+              HasSubstr("layer 'linear:ten': 'ten' is no integer that fits; write it as "
+                        "linear:OUT[:bias=0|1][:seed=N]"));
+}
+
+TEST(ParseLayers, EveryUsageStartsWithALayer) {
+  for (const std::string& usage : layer_usages()) {
+    const std::string name = usage.substr(0, usage.find_first_of(":["));
+    const bool needs_size = usage.starts_with(name + ":OUT");
+    EXPECT_EQ(parse_layers(needs_size ? name + ":4" : name).size(), 1U) << usage;
+  }
+}
+
+}  // namespace
+}  // namespace graft

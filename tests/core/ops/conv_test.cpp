@@ -1,0 +1,179 @@
+#include <gmock/gmock.h>
+
+#include "core/ops/registry.h"
+#include "tests/core/error_of.h"
+#include "tests/core/ops/call_op.h"
+
+namespace graft {
+namespace {
+
+using testing::call_internal_op;
+using testing::call_op;
+using ::testing::ElementsAre;
+using testing::floats;
+using testing::OneNode;
+using Ints = std::vector<std::int64_t>;
+
+Tensor counted(const Shape& shape, float first = 1) {
+  std::vector<float> values(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i);
+  return Tensor::from(shape, values);
+}
+
+/// The same by every kernel: oneDNN's and the plain one.
+std::vector<std::vector<float>> by_all(std::string_view op, std::string_view domain,
+                                       const std::vector<Tensor>& inputs, Attributes attributes,
+                                       int outputs = 1, int output = 0) {
+  const OneNode one(op, domain, inputs, outputs, std::move(attributes));
+  std::vector<std::vector<float>> results;
+  for (const PreparedKernel& kernel : prepare_all_kernels(*one.node, cpu())) {
+    const auto found = evaluate(kernel, *one.node, inputs);
+    results.push_back(floats(found[static_cast<std::size_t>(output)]));
+  }
+  return results;
+}
+
+TEST(Conv, IsACorrelationNotAConvolution) {
+  // The first tap meets the first element: the kernel is not mirrored.
+  const Tensor x = counted({1, 1, 3, 3});
+  const Tensor w = Tensor::from<float>({1, 1, 2, 2}, {1, 10, 100, 1000});
+  for (const auto& y : by_all("Conv", "", {x, w}, {})) {
+    EXPECT_THAT(y, ElementsAre(5421, 6532, 8754, 9865));
+  }
+}
+
+TEST(Conv, AddsBiasAndSumsChannels) {
+  const Tensor x = counted({1, 2, 1, 2});
+  const Tensor w = Tensor::from<float>({2, 2, 1, 1}, {1, 10, 2, 20});
+  const Tensor bias = Tensor::from<float>({2}, {0.5F, -0.5F});
+  for (const auto& y : by_all("Conv", "", {x, w, bias}, {})) {
+    EXPECT_THAT(y, ElementsAre(31.5F, 42.5F, 61.5F, 83.5F));
+  }
+}
+
+TEST(Conv, PadsAreBeginsThenEnds) {
+  const Tensor x = counted({1, 1, 2, 2});
+  const Tensor w = Tensor::full(DType::f32, {1, 1, 2, 2}, 1);
+  // One row above, two columns to the right.
+  for (const auto& y : by_all("Conv", "", {x, w}, {{"pads", Ints{1, 0, 0, 2}}})) {
+    EXPECT_THAT(y, ElementsAre(3, 2, 0, 10, 6, 0));
+  }
+}
+
+TEST(Conv, SamePaddingPutsTheOddElementLastOrFirst) {
+  const Tensor x = counted({1, 1, 3});
+  const Tensor w = Tensor::from<float>({1, 1, 2}, {1, 10});
+  for (const auto& y : by_all("Conv", "", {x, w}, {{"auto_pad", "SAME_UPPER"}})) {
+    EXPECT_THAT(y, ElementsAre(21, 32, 3));
+  }
+  for (const auto& y : by_all("Conv", "", {x, w}, {{"auto_pad", "SAME_LOWER"}})) {
+    EXPECT_THAT(y, ElementsAre(10, 21, 32));
+  }
+  for (const auto& y : by_all("Conv", "", {x, w}, {{"auto_pad", "VALID"}})) {
+    EXPECT_THAT(y, ElementsAre(21, 32));
+  }
+}
+
+TEST(Conv, GroupsSeeOnlyTheirChannels) {
+  const Tensor x = counted({1, 4, 1});
+  const Tensor w = Tensor::from<float>({2, 2, 1}, {1, 10, 100, 1000});
+  for (const auto& y : by_all("Conv", "", {x, w}, {{"group", 2}})) {
+    EXPECT_THAT(y, ElementsAre(21, 4300));
+  }
+}
+
+TEST(Conv, DilationAndStride) {
+  const Tensor x = counted({1, 1, 7});
+  const Tensor w = Tensor::from<float>({1, 1, 2}, {1, 10});
+  const Attributes attributes{{"dilations", Ints{2}}, {"strides", Ints{3}}};
+  for (const auto& y : by_all("Conv", "", {x, w}, attributes)) EXPECT_THAT(y, ElementsAre(31, 64));
+}
+
+TEST(Conv, WithoutInputChannelsOnlyTheBiasIsLeft) {
+  const auto y =
+      call_op("Conv", {Tensor::zeros(DType::f32, {1, 0, 2}), Tensor::zeros(DType::f32, {2, 0, 1}),
+                       Tensor::from<float>({2}, {3, 4})});
+  EXPECT_THAT(floats(y[0]), ElementsAre(3, 3, 4, 4));
+}
+
+TEST(ConvInputGrad, ScattersAndLeavesWhatNoWindowMet) {
+  // Stride 2 over 4 elements with a kernel of 1: elements 1 and 3 get nothing.
+  const Tensor dy = Tensor::from<float>({1, 1, 2}, {5, 7});
+  const Tensor w = Tensor::from<float>({1, 1, 1}, {2});
+  const Attributes attributes{{"shape", Ints{1, 1, 4}}, {"strides", Ints{2}}};
+  for (const auto& dx : by_all("ConvInputGrad", kInternalDomain, {dy, w}, attributes)) {
+    EXPECT_THAT(dx, ElementsAre(10, 0, 14, 0));
+  }
+}
+
+TEST(ConvWeightGrad, CorrelatesInputAndGradient) {
+  const Tensor x = counted({1, 1, 3});
+  const Tensor dy = Tensor::from<float>({1, 1, 2}, {10, 100});
+  const Attributes attributes{{"shape", Ints{1, 1, 2}}};
+  for (const auto& dw : by_all("ConvWeightGrad", kInternalDomain, {x, dy}, attributes)) {
+    EXPECT_THAT(dw, ElementsAre(210, 320));
+  }
+  for (const auto& db : by_all("ConvWeightGrad", kInternalDomain, {x, dy}, attributes, 2, 1)) {
+    EXPECT_THAT(db, ElementsAre(110));
+  }
+}
+
+/// The type that inference gives a Conv of these symbolic shapes.
+std::optional<SymShape> inferred(const SymShape& x, const SymShape& w, Attributes attributes = {}) {
+  Graph graph;
+  Builder builder(graph);
+  Value* const data = graph.add_input("x", {DType::f32, x});
+  Value* const weight = graph.add_input("w", {DType::f32, w});
+  return builder.node("Conv", "", {data, weight}, 1, std::move(attributes))->output()->shape();
+}
+
+TEST(Conv, KeepsSymbolsWhereTheWindowKeepsSizes) {
+  const SymShape x{Dim("batch"), 3, Dim("height"), 5};
+  const SymShape same = *inferred(x, {4, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}});
+  EXPECT_EQ(same, (SymShape{Dim("batch"), 4, Dim("height"), 5}));
+  EXPECT_EQ(*inferred(x, {4, 3, 3, 3}), (SymShape{Dim("batch"), 4, Dim(), 3}));
+  EXPECT_EQ(*inferred(x, {Dim("m"), 3, 3, Dim()}),
+            (SymShape{Dim("batch"), Dim("m"), Dim(), Dim()}));
+}
+
+TEST(Conv, RefusesWhatDoesNotFit) {
+  const SymShape x{1, 4, 5, 5};
+  const auto kind = [&](const SymShape& w, Attributes attributes = {}) {
+    return kind_of([&] { inferred(x, w, std::move(attributes)); });
+  };
+  EXPECT_EQ(kind({2, 3, 3, 3}), ErrorKind::shape);                                // channels
+  EXPECT_EQ(kind({2, 4, 3}), ErrorKind::shape);                                   // rank
+  EXPECT_EQ(kind({2, 4, 6, 3}), ErrorKind::shape);                                // window
+  EXPECT_EQ(kind({2, 4, 0, 3}), ErrorKind::shape);                                // empty kernel
+  EXPECT_EQ(kind({3, 2, 3, 3}, {{"group", 2}}), ErrorKind::shape);                // 3 / 2
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"group", 0}}), ErrorKind::shape);                //
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"strides", Ints{0, 1}}}), ErrorKind::shape);     //
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"strides", Ints{1}}}), ErrorKind::shape);        //
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"dilations", Ints{1, -1}}}), ErrorKind::shape);  //
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"pads", Ints{0, 0, 0, -1}}}), ErrorKind::shape);
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"pads", Ints{0, 0, 0, 1LL << 40}}}), ErrorKind::shape);
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"kernel_shape", Ints{3, 2}}}), ErrorKind::shape);
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"auto_pad", "SAME"}}), ErrorKind::model);
+  EXPECT_EQ(kind({2, 4, 3, 3}, {{"auto_pad", 1}}), ErrorKind::type);
+}
+
+TEST(Conv, FourSpatialAxesHaveNoKernel) {
+  const Tensor x = Tensor::zeros(DType::f32, {1, 1, 1, 1, 1, 1});
+  const Error error = error_of([&] { call_op("Conv", {x, x}); });
+  EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+}
+
+TEST(ConvInputGrad, RefusesShapesThatDoNotBelongTogether) {
+  const Tensor dy = Tensor::zeros(DType::f32, {1, 1, 3});
+  const Tensor w = Tensor::zeros(DType::f32, {1, 1, 2});
+  const auto kind = [&](Ints shape) {
+    return kind_of([&] { call_internal_op("ConvInputGrad", {dy, w}, {{"shape", shape}}); });
+  };
+  EXPECT_EQ(kind({1, 1, 3}), ErrorKind::shape);  // only two windows fit
+  EXPECT_EQ(kind({1, 2, 4}), ErrorKind::shape);
+  EXPECT_EQ(kind({1, 1, -4}), ErrorKind::shape);
+  EXPECT_EQ(kind({}), ErrorKind::shape);
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,110 @@
+#include "train/evaluator.h"
+
+#include <algorithm>
+
+#include "core/ops/builder.h"
+#include "core/passes/pass.h"
+#include "core/runtime/plan.h"
+#include "train/step_graph.h"
+
+namespace graft {
+
+struct Evaluator::State {
+  Model model;  // a copy in the newest form that shares the user's tensors
+  EvaluatorOptions options;
+  Device* target_device = nullptr;
+  std::vector<Plan> plans;
+
+  Plan& planned(const std::vector<Tensor>& inputs);
+};
+
+Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
+  const auto at =
+      std::ranges::find_if(plans, [&](const Plan& plan) { return plan.accepts(inputs); });
+  if (at != plans.end()) return *at;
+  std::vector<ValueType> types;
+  for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
+  const ValueType target_type = types.back();
+  types.pop_back();
+  return plans.emplace_back(
+      build_evaluation_graph(model, options.loss, options.output, types, target_type),
+      PlanOptions{.device = target_device});
+}
+
+Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
+    : state_(std::make_unique<State>()) {
+  state_->model = model.clone();
+  state_->target_device = &device(options.device);
+  state_->options = std::move(options);
+  passes::upgrade_opset(state_->model);
+  // Weights may change between runs: nothing made from them is folded into a plan.
+  for (Value* initializer : state_->model.graph().initializers()) {
+    const Tensor& tensor = initializer->initializer();
+    initializer->is_variable = is_float(tensor.dtype()) && tensor.rank() > 0;
+  }
+}
+
+Evaluator::~Evaluator() = default;
+Evaluator::Evaluator(Evaluator&&) noexcept = default;
+Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
+
+Evaluation Evaluator::run(DataLoader& loader) {
+  State& s = *state_;
+  const bool has_classes = has_class_targets(s.options.loss);
+  Evaluation result;
+  double correct = 0.0;
+  double judged = 0.0;
+  std::vector<Tensor> inputs;
+  for (const Batch& batch : loader) {
+    inputs = batch.inputs;
+    inputs.push_back(batch.target);
+    Plan& plan = s.planned(inputs);
+    const Shape& shape = plan.output(1).shape();
+    const int axis = has_classes ? class_axis(s.options.loss, shape) : 0;
+    if (has_classes) check_class_targets(batch.target, shape[axis]);
+    plan.run(inputs);
+    result.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
+    result.samples += batch.size;
+    if (!has_classes) continue;
+    correct += static_cast<double>(count_correct(plan.output(1), batch.target, axis));
+    judged += static_cast<double>(batch.target.size());
+  }
+  if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
+  if (judged > 0.0) result.accuracy = correct / judged;
+  return result;
+}
+
+namespace {
+
+template <class T>
+std::int64_t count_correct_of(const Tensor& prediction, const Tensor& target, int class_axis) {
+  const Shape& shape = prediction.shape();
+  const std::int64_t outer = shape.size(0, class_axis);
+  const std::int64_t classes = shape[class_axis];
+  const std::int64_t inner = shape.size(class_axis + 1, shape.rank());
+  const T* const scores = prediction.values<const T>().data();
+  const std::int64_t* const labels = target.values<const std::int64_t>().data();
+  std::int64_t correct = 0;
+  for (std::int64_t o = 0; o < outer; ++o) {
+    for (std::int64_t i = 0; i < inner; ++i) {
+      const T* const column = scores + o * classes * inner + i;
+      std::int64_t best = 0;
+      for (std::int64_t c = 1; c < classes; ++c) {
+        if (column[c * inner] > column[best * inner]) best = c;
+      }
+      correct += best == labels[o * inner + i] ? 1 : 0;
+    }
+  }
+  return correct;
+}
+
+}  // namespace
+
+std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis) {
+  std::int64_t correct = 0;
+  visit_dtype(FloatTypes{}, prediction.dtype(),
+              [&]<class T>() { correct = count_correct_of<T>(prediction, target, class_axis); });
+  return correct;
+}
+
+}  // namespace graft

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/loss.h"
+#include "core/graph/model.h"
+#include "core/tensor/tensor.h"
+#include "data/loader.h"
+
+namespace graft {
+
+struct Evaluation {
+  /// Mean over all samples.
+  double loss = 0.0;
+  /// Share of targets whose class the model ranks first; absent for losses without classes.
+  std::optional<double> accuracy;
+  std::int64_t samples = 0;
+};
+
+struct EvaluatorOptions {
+  Loss loss = cross_entropy();
+  /// The output that the loss judges; empty: the first.
+  std::string output = "";
+  std::string device = "auto";
+};
+
+/// Measures a model in inference form on data, with the weights that it has at that moment.
+class Evaluator {
+ public:
+  /// Throws Error{unsupported} that lists the ops that Graft does not know, Error{argument} if the
+  /// model has no such output.
+  Evaluator(const Model& model, EvaluatorOptions options = {});
+  ~Evaluator();
+  Evaluator(Evaluator&&) noexcept;
+  Evaluator& operator=(Evaluator&&) noexcept;
+
+  /// One epoch of the loader. Throws Error{shape}, {type} or {argument} if the data do not fit.
+  Evaluation run(DataLoader& loader);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// How many predictions rank their target first. `prediction`: scores along `class_axis`, f32 or
+/// f64; `target`: class indices, one a prediction.
+std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis);
+
+}  // namespace graft

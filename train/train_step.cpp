@@ -1,0 +1,202 @@
+#include "train/train_step.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/graph/print.h"
+#include "core/passes/pass.h"
+#include "core/runtime/plan.h"
+#include "train/step_graph.h"
+#include "train/trainable.h"
+
+namespace graft {
+namespace {
+
+ValueType type_of(const Tensor& tensor) {
+  return {tensor.dtype(), SymShape(tensor.shape())};
+}
+
+struct PlannedStep {
+  StepKind kind;
+  Plan plan;
+  std::vector<std::string> gradient_names;
+  std::int64_t classes;  // that the targets index; 0 for other losses
+};
+
+/// A scalar of the plan; read without an allocation.
+float scalar_value(const Tensor& tensor) {
+  return tensor.dtype() == DType::f64 ? static_cast<float>(*static_cast<double*>(tensor.data()))
+                                      : *static_cast<float*>(tensor.data());
+}
+
+}  // namespace
+
+struct TrainStep::State {
+  Model model;  // a copy in the newest form that shares the user's tensors
+  TrainOptions options;
+  Device* target_device = nullptr;
+  std::vector<std::string> parameters;
+  std::int64_t parameter_count = 0;
+  std::size_t parameter_bytes = 0;
+  StateTensors state;
+  std::vector<std::unique_ptr<PlannedStep>> plans;
+  const PlannedStep* last = nullptr;
+  float base_lr = 0.0F;
+  Tensor lr = Tensor::scalar(0.0F);
+  Tensor step = Tensor::scalar<std::int64_t>(0);
+  std::vector<Tensor> plan_inputs;
+  std::int64_t updates = 0;
+  std::uint64_t runs = 0;
+
+  StepKind next_kind() const;
+  void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
+  PlannedStep& planned(StepKind kind);
+};
+
+StepKind TrainStep::State::next_kind() const {
+  if (!options.optimizer) return StepKind::gradients;
+  if (options.accumulate == 1) return StepKind::update;
+  const auto done = runs % static_cast<std::uint64_t>(options.accumulate);
+  return done + 1 == static_cast<std::uint64_t>(options.accumulate) ? StepKind::apply
+                                                                    : StepKind::accumulate;
+}
+
+/// Assigned in place: a new handle would allocate.
+void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs, const Tensor& target) {
+  plan_inputs.resize(inputs.size() + 3);
+  std::ranges::copy(inputs, plan_inputs.begin());
+  plan_inputs[inputs.size()] = target;
+  plan_inputs[inputs.size() + 1] = lr;
+  plan_inputs[inputs.size() + 2] = step;
+}
+
+PlannedStep& TrainStep::State::planned(StepKind kind) {
+  for (const auto& candidate : plans) {
+    if (candidate->kind == kind && candidate->plan.accepts(plan_inputs)) return *candidate;
+  }
+  std::vector<ValueType> types;
+  for (const Tensor& input : plan_inputs) types.push_back(type_of(input));
+  types.resize(types.size() - 2);  // without rate and step
+  const ValueType target_type = types.back();
+  types.pop_back();
+  StepGraph built = build_step_graph(model, options, parameters, types, target_type, kind, state);
+  std::int64_t classes = 0;
+  if (has_class_targets(options.loss)) {
+    const Shape prediction = built.graph->outputs()[1]->known_shape();
+    classes = prediction[class_axis(options.loss, prediction)];
+  }
+  Plan plan(std::move(built.graph), {.device = target_device, .poison = options.poison});
+  plans.push_back(std::make_unique<PlannedStep>(
+      PlannedStep{kind, std::move(plan), std::move(built.gradient_names), classes}));
+  return *plans.back();
+}
+
+TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.target_device = &device(options.device);
+  if (options.accumulate < 1) {
+    fail(ErrorKind::argument, "accumulate is ", options.accumulate, ", wanted at least 1");
+  }
+  if (options.optimizer) {
+    check(*options.optimizer);
+    s.base_lr = graft::learning_rate(*options.optimizer);
+  }
+  s.model = model.clone();
+  passes::upgrade_opset(s.model);
+  passes::infer_shapes(s.model.graph());
+  for (Value* value :
+       choose_trainable(s.model.graph(), {options.trainable, options.freeze, options.parameters})) {
+    value->is_variable = true;
+    s.parameters.push_back(value->name());
+    s.parameter_count += value->initializer().size();
+    s.parameter_bytes += value->initializer().bytes();
+  }
+  s.options = std::move(options);
+}
+
+TrainStep::~TrainStep() = default;
+TrainStep::TrainStep(TrainStep&&) noexcept = default;
+TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
+
+float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
+  State& s = *state_;
+  s.lr.values<float>()[0] = learning_rate();
+  s.step.values<std::int64_t>()[0] = s.updates + 1;
+  s.set_inputs(inputs, target);
+  PlannedStep& planned = s.planned(s.next_kind());
+  Plan& plan = planned.plan;
+  if (planned.classes > 0) check_class_targets(target, planned.classes);
+  plan.run(s.plan_inputs, {.step = s.runs});
+  ++s.runs;
+  if (planned.kind == StepKind::update || planned.kind == StepKind::apply) ++s.updates;
+  s.last = &planned;
+  return scalar_value(plan.output(0));
+}
+
+const Tensor& TrainStep::prediction() const {
+  if (state_->last == nullptr) fail(ErrorKind::argument, "no step has run yet");
+  return state_->last->plan.output(1);
+}
+
+std::map<std::string, Tensor> TrainStep::gradients() const {
+  if (state_->last == nullptr) fail(ErrorKind::argument, "no step has run yet");
+  if (state_->options.optimizer) {
+    fail(ErrorKind::argument, "gradients are kept only by a step without an optimizer");
+  }
+  std::map<std::string, Tensor> gradients;
+  int output = 2;
+  for (const std::string& name : state_->last->gradient_names) {
+    gradients[name] = state_->last->plan.output(output++).clone();
+  }
+  return gradients;
+}
+
+float TrainStep::learning_rate() const {
+  const TrainOptions& options = state_->options;
+  return state_->base_lr * options.schedule.factor(state_->updates, options.total_updates);
+}
+
+void TrainStep::set_base_learning_rate(float lr) {
+  state_->base_lr = lr;
+}
+
+void TrainStep::set_total_updates(std::int64_t total) {
+  state_->options.total_updates = total;
+}
+
+std::int64_t TrainStep::updates() const {
+  return state_->updates;
+}
+
+const std::vector<std::string>& TrainStep::parameter_names() const {
+  return state_->parameters;
+}
+
+std::int64_t TrainStep::parameter_count() const {
+  return state_->parameter_count;
+}
+
+std::size_t TrainStep::arena_bytes() const {
+  std::size_t most = 0;
+  for (const auto& planned : state_->plans) most = std::max(most, planned->plan.arena_bytes());
+  return most;
+}
+
+std::size_t TrainStep::parameter_bytes() const {
+  return state_->parameter_bytes;
+}
+
+std::size_t TrainStep::state_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [name, tensor] : state_->state) bytes += tensor.bytes();
+  return bytes;
+}
+
+std::string TrainStep::describe() const {
+  if (state_->last == nullptr) return {};
+  std::string result = print(state_->last->plan.graph());
+  for (const std::string& line : state_->last->plan.describe_steps()) result += line + "\n";
+  return result;
+}
+
+}  // namespace graft

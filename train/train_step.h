@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/loss.h"
+#include "core/graph/model.h"
+#include "core/tensor/tensor.h"
+#include "optim/clip.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace graft {
+
+struct TrainOptions {
+  Loss loss = cross_entropy();
+  /// Without one, a step computes gradients and changes nothing but running statistics.
+  std::optional<Optimizer> optimizer = SGD{};
+  /// See TrainableRequest.
+  std::string trainable = "";
+  std::string freeze = "";
+  std::vector<std::string> parameters = {};
+  /// The output that the loss judges; empty: the first.
+  std::string output = "";
+  /// "cpu", "auto", ...
+  std::string device = "auto";
+  Clip clip = {};
+  /// Of the learning rate, over `total_updates`.
+  Schedule schedule = {};
+  std::int64_t total_updates = 0;
+  /// Micro-batches whose gradients are averaged before one update.
+  int accumulate = 1;
+  /// Of Dropout.
+  std::uint64_t seed = 0;
+  /// See PlanOptions::poison.
+  bool poison = false;
+};
+
+/// A model's training step: forward, loss, backward and update as one plan for each set of batch
+/// shapes. Updates the model's own initializers in place; the model must outlive the step and keep
+/// its graph. Not for use by two threads at once.
+class TrainStep {
+ public:
+  /// Throws Error{unsupported} that lists all ops that Graft does not know, Error{argument} if the
+  /// options do not fit the model. What depends on shapes is found by the first step.
+  explicit TrainStep(Model& model, TrainOptions options = {});
+  ~TrainStep();
+  TrainStep(TrainStep&&) noexcept;
+  TrainStep& operator=(TrainStep&&) noexcept;
+
+  /// One step on one (micro-)batch; returns the loss before the update. `inputs`: one tensor a
+  /// required model input, in order. Class indices are checked before anything runs.
+  /// Throws Error{shape}, {type} or {argument} if the batch does not fit the model or the loss,
+  /// Error{unsupported} that lists all nodes through which gradients cannot pass. A step that
+  /// throws changes nothing.
+  float run(const std::vector<Tensor>& inputs, const Tensor& target);
+
+  /// The judged output in the last step (a view, valid until the next step).
+  const Tensor& prediction() const;
+  /// Gradients of the last step by parameter name (copies); only without an optimizer.
+  std::map<std::string, Tensor> gradients() const;
+
+  /// The rate of the next update: the base rate, scaled by the schedule.
+  float learning_rate() const;
+  void set_base_learning_rate(float lr);
+  void set_total_updates(std::int64_t total);
+  /// Updates done so far.
+  std::int64_t updates() const;
+
+  /// Names of the parameters that train, and how many numbers they hold.
+  const std::vector<std::string>& parameter_names() const;
+  std::int64_t parameter_count() const;
+
+  /// Bytes of the largest arena planned so far, of the parameters that train, and of optimizer
+  /// state.
+  std::size_t arena_bytes() const;
+  std::size_t parameter_bytes() const;
+  std::size_t state_bytes() const;
+  /// The printed graph of the last planned step, and its kernels: for tests and curiosity.
+  std::string describe() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace graft

@@ -1,0 +1,131 @@
+#include "train/trainable.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <regex>
+
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+/// Ops that move elements without computing: a weight behind them is still a weight.
+bool only_rearranges(const Node& node) {
+  static constexpr std::array<std::string_view, 11> kOps{
+      "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity",
+      "Cast",      "Concat",  "Slice",   "Split",     "Expand"};
+  return node.domain().empty() && std::ranges::find(kOps, node.op_type()) != kOps.end();
+}
+
+bool is_broadcasting_arithmetic(const Node& node) {
+  return node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div");
+}
+
+/// An attention mask that is added: large negative numbers or minus infinity where nothing may
+/// flow.
+bool looks_like_mask(const Tensor& tensor) {
+  constexpr double kMasked = -1e4;
+  return std::ranges::any_of(to_double(tensor), [](double value) { return value <= kMasked; });
+}
+
+bool reaches_weight_slot(const Value& value, const Tensor& tensor) {
+  for (const Use& use : value.uses()) {
+    const Node& node = *use.node;
+    if (only_rearranges(node)) {
+      for (int i = 0; i < node.output_count(); ++i) {
+        if (node.output(i) != nullptr && reaches_weight_slot(*node.output(i), tensor)) return true;
+      }
+      continue;
+    }
+    const OpDef* const def = OpRegistry::instance().find(node);
+    if (def == nullptr || std::ranges::find(def->weights, use.index) == def->weights.end()) {
+      continue;
+    }
+    // In x + c a scalar is a constant of the formula, a larger tensor a bias, unless it masks.
+    if (is_broadcasting_arithmetic(node) && (tensor.rank() == 0 || looks_like_mask(tensor))) {
+      continue;
+    }
+    return true;
+  }
+  return false;
+}
+
+bool is_candidate(const Value& value) {
+  return value.dtype() == DType::f32 || value.dtype() == DType::f64;
+}
+
+std::regex compile(const std::string& pattern, std::string_view option) {
+  try {
+    return std::regex(pattern);
+  } catch (const std::regex_error& error) {
+    fail(ErrorKind::argument, option, " '", pattern, "' is no regular expression: ", error.what());
+  }
+}
+
+std::string some_names(const std::vector<Value*>& values) {
+  constexpr std::size_t kMost = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(values.size(), kMost); ++i) {
+    list += (i == 0 ? "" : ", ") + values[i]->name();
+  }
+  return values.size() > kMost ? list + ", ..." : list;
+}
+
+std::vector<Value*> by_pattern(const Graph& graph, const std::string& pattern) {
+  std::vector<Value*> values = default_trainable(graph);
+  if (pattern.empty()) return values;
+  const std::regex wanted = compile(pattern, "trainable pattern");
+  std::vector<Value*> matching;
+  for (Value* value : values) {
+    if (std::regex_match(value->name(), wanted)) matching.push_back(value);
+  }
+  if (matching.empty()) {
+    fail(ErrorKind::argument, "trainable pattern '", pattern, "' matches none of ", values.size(),
+         " parameters: ", some_names(values));
+  }
+  return matching;
+}
+
+void drop_frozen(std::vector<Value*>& values, const std::string& pattern) {
+  if (pattern.empty()) return;
+  const std::regex frozen = compile(pattern, "freeze pattern");
+  const std::size_t before = values.size();
+  const std::vector<Value*> all = values;
+  std::erase_if(values, [&](const Value* v) { return std::regex_match(v->name(), frozen); });
+  if (values.size() == before) {
+    fail(ErrorKind::argument, "freeze pattern '", pattern, "' matches none of ", before,
+         " parameters: ", some_names(all));
+  }
+}
+
+}  // namespace
+
+std::vector<Value*> default_trainable(const Graph& graph) {
+  std::vector<Value*> values;
+  for (Value* value : graph.initializers()) {
+    if (is_candidate(*value) && reaches_weight_slot(*value, value->initializer())) {
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+std::vector<Value*> choose_trainable(const Graph& graph, const TrainableRequest& request) {
+  std::vector<Value*> values;
+  if (request.names.empty()) {
+    values = by_pattern(graph, request.pattern);
+    drop_frozen(values, request.freeze);
+  }
+  for (const std::string& name : request.names) {
+    Value* const value = graph.find(name);
+    if (value == nullptr || !value->is_initializer() || !is_candidate(*value)) {
+      fail(ErrorKind::argument, "'", name, "' is no float initializer of the model");
+    }
+    values.push_back(value);
+  }
+  if (values.empty()) fail(ErrorKind::argument, "nothing to train: no parameter is selected");
+  return values;
+}
+
+}  // namespace graft

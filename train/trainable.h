@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace graft {
+
+/// Which initializers train.
+struct TrainableRequest {
+  /// Regular expression (ECMAScript) that a parameter's whole name must match; empty: any.
+  std::string pattern;
+  /// Those whose whole name matches this one stay frozen; empty: none.
+  std::string freeze;
+  /// Exactly these, whatever the patterns and the defaults say; empty: by pattern.
+  std::vector<std::string> names;
+};
+
+/// The initializers that train by default: float tensors, not masks, that reach an input which
+/// usually holds a weight (OpDef::weights), directly or through ops that only rearrange elements.
+/// Never running statistics, shapes or epsilons. `graph` is in the newest form (upgrade_opset).
+std::vector<Value*> default_trainable(const Graph& graph);
+
+/// What the request selects, in the order of the graph's initializers.
+/// Throws Error{argument} if a pattern is malformed or matches no parameter (naming some that are
+/// there), or if a name is no float initializer.
+std::vector<Value*> choose_trainable(const Graph& graph, const TrainableRequest& request);
+
+}  // namespace graft

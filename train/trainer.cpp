@@ -1,0 +1,103 @@
+#include "train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+
+namespace graft {
+namespace {
+
+/// Sums step reports into an epoch's.
+class EpochSum {
+ public:
+  void add(const StepReport& step) {
+    const auto samples = static_cast<double>(step.samples);
+    loss_ += step.loss * samples;
+    correct_ += step.accuracy.value_or(0.0) * samples;
+    has_accuracy_ = step.accuracy.has_value();
+    samples_ += step.samples;
+  }
+
+  EpochReport report(int epoch) const {
+    EpochReport report;
+    report.epoch = epoch;
+    report.samples = samples_;
+    report.seconds = seconds();
+    if (samples_ == 0) return report;
+    report.loss = loss_ / static_cast<double>(samples_);
+    if (has_accuracy_) report.accuracy = correct_ / static_cast<double>(samples_);
+    return report;
+  }
+
+ private:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  double loss_ = 0.0;
+  double correct_ = 0.0;
+  bool has_accuracy_ = false;
+  std::int64_t samples_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Trainer::Trainer(Model& model, TrainOptions options)
+    : loss_(options.loss),
+      total_updates_(options.total_updates),
+      accumulate_(options.accumulate),
+      step_(model, options),
+      evaluator_(model,
+                 {.loss = options.loss, .output = options.output, .device = options.device}) {}
+
+StepReport Trainer::step(const Batch& batch) {
+  StepReport report;
+  report.samples = batch.size;
+  report.loss = step_.run(batch.inputs, batch.target);
+  if (!std::isfinite(report.loss)) {
+    fail(ErrorKind::numeric, "the loss is ", report.loss, " in step ", step_.updates(),
+         "; try a smaller learning rate or gradient clipping");
+  }
+  if (has_class_targets(loss_)) {
+    const Tensor& prediction = step_.prediction();
+    const std::int64_t correct =
+        count_correct(prediction, batch.target, class_axis(loss_, prediction.shape()));
+    report.accuracy = static_cast<double>(correct) / static_cast<double>(batch.target.size());
+  }
+  return report;
+}
+
+std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& options) {
+  if (options.epochs < 0) {
+    fail(ErrorKind::argument, "epochs is ", options.epochs, ", wanted at least 0");
+  }
+  if (total_updates_ == 0) {
+    step_.set_total_updates(step_.updates() + options.epochs * loader.batches() / accumulate_);
+  }
+  std::vector<EpochReport> reports;
+  bool goes_on = true;
+  for (int epoch = 1; goes_on && epoch <= options.epochs; ++epoch) {
+    EpochSum sum;
+    std::int64_t done = 0;
+    for (const Batch& batch : loader) {
+      const StepReport step_report = step(batch);
+      sum.add(step_report);
+      if (options.on_step &&
+          !options.on_step({epoch, options.epochs, ++done, loader.batches(), step_report})) {
+        goes_on = false;
+        break;
+      }
+    }
+    EpochReport report = sum.report(epoch);
+    if (options.validation != nullptr) report.validation = evaluator_.run(*options.validation);
+    reports.push_back(report);
+    if (options.on_epoch && !options.on_epoch(report)) goes_on = false;
+  }
+  return reports;
+}
+
+Evaluation Trainer::evaluate(DataLoader& loader) {
+  return evaluator_.run(loader);
+}
+
+}  // namespace graft
