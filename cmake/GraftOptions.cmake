@@ -34,8 +34,7 @@ endif()
 # pieces of 16 bytes never meet that.
 include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag("-mmove-max=128 -mstore-max=128" GRAFT_HAS_MOVE_MAX)
-if(GRAFT_HAS_MOVE_MAX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
-   AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+if(GRAFT_HAS_MOVE_MAX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND graft_compile_options -mmove-max=128 -mstore-max=128)
 endif()
 if(GRAFT_WERROR)
