@@ -13,9 +13,8 @@ Expr mean(const Expr& x) {
 }
 
 Expr build_cross_entropy(const Loss& loss, const Expr& logits, const Expr& target) {
-  return call_multi("CrossEntropy", kInternalDomain, {logits, target}, 2,
-                    {{"label_smoothing", AttributeValue(loss.label_smoothing)}})
-      .front();
+  return call_internal("CrossEntropy", {logits, target},
+                       {{"label_smoothing", AttributeValue(loss.label_smoothing)}});
 }
 
 Expr build_token_cross_entropy(const Loss& loss, const Expr& logits, const Expr& target) {

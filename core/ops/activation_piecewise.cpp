@@ -101,6 +101,7 @@ void register_prelu(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .infer = infer_prelu,
                 .aliases = {{0, 0, AliasKind::in_place}},
+                .weights = {1},
                 .backward = prelu_rule,
                 .samples = prelu_samples});
 }

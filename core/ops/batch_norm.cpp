@@ -254,6 +254,7 @@ void register_batch_norm(OpRegistry& registry) {
        .infer = infer_batch_norm,
        .upgrade = upgrade_batch_norm,
        .aliases = {{0, 0, AliasKind::in_place}},
+       .weights = {1, 2},
        .backward = batch_norm_rule,
        .samples = batch_norm_samples});
   // What a training step runs instead. As in PyTorch, the running variance takes in the unbiased

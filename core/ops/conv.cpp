@@ -1,29 +1,9 @@
-#include <numeric>
-
+#include "core/ops/conv_expr.h"
 #include "core/ops/conv_geometry.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-/// [axis count of x] as 1-d constants need: the axes of a bias gradient.
-std::vector<std::int64_t> axes_but_channel(int rank) {
-  std::vector<std::int64_t> axes(static_cast<std::size_t>(rank - 1));
-  std::iota(axes.begin(), axes.end(), 1);
-  axes[0] = 0;
-  return axes;
-}
-
-void check_bias(const InferContext& context, int index, const Dim& channels) {
-  if (!context.has_input(index)) return;
-  context.require_same_dtype({0, index});
-  context.require_rank(index, 1, 1);
-  const SymShape* const shape = context.shape(index);
-  if (shape == nullptr || !(*shape)[0].is_known() || !channels.is_known()) return;
-  if ((*shape)[0].value() != channels.value()) {
-    context.fail(ErrorKind::shape, "bias has ", (*shape)[0], " elements, wanted ", channels);
-  }
-}
 
 void check_channels(const InferContext& context, const Dim& x, const Dim& w, std::int64_t groups) {
   if (!x.is_known() || !w.is_known()) return;
@@ -31,31 +11,6 @@ void check_channels(const InferContext& context, const Dim& x, const Dim& w, std
     context.fail(ErrorKind::shape, "input has ", x, " channels, weight wants ", w, " times group ",
                  groups);
   }
-}
-
-/// The kernel's sizes from the weight and, where it does not know them, from kernel_shape; an
-/// unknown size is 0.
-std::vector<std::int64_t> kernel_sizes(const InferContext& context, const SymShape& w) {
-  const std::size_t rank = static_cast<std::size_t>(w.rank() - 2);
-  std::vector<std::int64_t> sizes = context.attributes().get_ints("kernel_shape");
-  if (!sizes.empty() && sizes.size() != rank) {
-    context.fail(ErrorKind::shape, "kernel_shape has ", sizes.size(), " numbers, weight is ", w);
-  }
-  sizes.resize(rank, 0);
-  for (std::size_t i = 0; i < rank; ++i) {
-    const Dim& dim = w[static_cast<int>(i) + 2];
-    if (!dim.is_known()) continue;
-    if (sizes[i] != 0 && sizes[i] != dim.value()) {
-      context.fail(ErrorKind::shape, "kernel_shape holds ", sizes[i], ", weight is ", w);
-    }
-    sizes[i] = dim.value();
-    if (sizes[i] == 0) context.fail(ErrorKind::shape, "weight ", w, " has an empty kernel");
-  }
-  return sizes;
-}
-
-bool is_known_kernel(const std::vector<std::int64_t>& sizes) {
-  return std::find(sizes.begin(), sizes.end(), 0) == sizes.end();
 }
 
 void infer_conv(InferContext& context) {
@@ -67,13 +22,12 @@ void infer_conv(InferContext& context) {
   context.require_rank(1, x->rank(), x->rank());
   const std::int64_t groups = group_count(context.node(), (*w)[0].is_known() ? (*w)[0].value() : 0);
   check_channels(context, (*x)[1], (*w)[1], groups);
-  check_bias(context, 2, (*w)[0]);
+  check_conv_bias(context, 2, (*w)[0]);
   SymShape y = *x;
   y[1] = (*w)[0];
-  const std::vector<std::int64_t> kernel = kernel_sizes(context, *w);
-  const bool is_known = is_known_kernel(kernel);
-  for (int i = 0; !is_known && i + 2 < y.rank(); ++i) y[i + 2] = Dim();
-  if (is_known) {
+  const std::vector<std::int64_t> kernel = conv_kernel(context, *w);
+  for (int i = 2; kernel.empty() && i < y.rank(); ++i) y[i] = Dim();
+  if (!kernel.empty()) {
     const WindowAttributes window(context.node(), kernel);
     for (int i = 0; i < window.rank(); ++i) y[i + 2] = window.output_dim(i, (*x)[i + 2]);
   }
@@ -108,45 +62,19 @@ void infer_conv_weight_grad(InferContext& context) {
   context.set_output(1, context.dtype(0), SymShape{Dim(w[0])});
 }
 
-Attributes with_shape(Attributes attributes, const Shape& shape) {
-  attributes.set({"shape", shape.dims()});
-  return attributes;
-}
-
-Expr input_grad(const Expr& dy, const Expr& w, const Attributes& attributes, const Shape& x) {
-  return call_internal("ConvInputGrad", {dy, w}, with_shape(attributes, x));
-}
-
-std::vector<Expr> weight_grad(const Expr& x, const Expr& dy, const Attributes& attributes,
-                              const Shape& w, bool with_bias) {
-  return call_multi("ConvWeightGrad", kInternalDomain, {x, dy}, with_bias ? 2 : 1,
-                    with_shape(attributes, w));
-}
-
-/// The convolution that an internal op is a derivative of. A transposed convolution may have used
-/// fewer windows than fit: `shape` cuts the others off.
-Expr forward(const Expr& x, const Expr& w, Attributes attributes, const Shape& shape) {
-  attributes.erase("shape");
-  const Expr y = call("Conv", {x, w}, attributes);
-  if (y.shape() == shape) return y;
-  const std::vector<std::int64_t> starts(static_cast<std::size_t>(shape.rank()), 0);
-  return call("Slice",
-              {y, constant_ints(y.builder(), starts), constant_ints(y.builder(), shape.dims())});
-}
-
 std::vector<Expr> conv_rule(const Gradient& g) {
   const Expr x = g.x(0);
   const Expr w = g.x(1);
-  std::vector<Expr> result{input_grad(g.dy(), w, g.attributes(), x.shape())};
+  std::vector<Expr> result{conv_input_grad(g.dy(), w, g.attributes(), x.shape())};
   const bool has_bias = g.input_count() > 2 && g.x(2);
   // The kernel of the weight gradient sums dy on the way.
   const bool is_fused = has_bias && g.needs(1) && g.needs(2);
-  const auto parameters = weight_grad(x, g.dy(), g.attributes(), w.shape(), is_fused);
+  const auto parameters = conv_weight_grad(x, g.dy(), g.attributes(), w.shape(), is_fused);
   result.push_back(parameters[0]);
   if (is_fused) {
     result.push_back(parameters[1]);
   } else if (has_bias) {
-    result.push_back(reduce_sum(g.dy(), axes_but_channel(x.rank()), false));
+    result.push_back(sum_but_channels(g.dy()));
   }
   return result;
 }
@@ -154,21 +82,21 @@ std::vector<Expr> conv_rule(const Gradient& g) {
 std::vector<Expr> conv_input_grad_rule(const Gradient& g) {
   const Expr dy = g.x(0);
   const Expr w = g.x(1);
-  return {forward(g.dy(), w, g.attributes(), dy.shape()),
-          weight_grad(g.dy(), dy, g.attributes(), w.shape(), false)[0]};
+  return {conv_forward(g.dy(), w, g.attributes(), dy.shape()),
+          conv_weight_grad(g.dy(), dy, g.attributes(), w.shape(), false)[0]};
 }
 
 std::vector<Expr> conv_weight_grad_rule(const Gradient& g) {
   const Expr x = g.x(0);
   const Expr dy = g.x(1);
-  Expr for_dy = forward(x, g.dy(0), g.attributes(), dy.shape());
+  Expr for_dy = conv_forward(x, g.dy(0), g.attributes(), dy.shape());
   if (g.output_count() > 1 && g.has_dy(1)) {
     Shape channel(std::vector<std::int64_t>(static_cast<std::size_t>(x.rank()), 1));
     std::vector<std::int64_t> dims = channel.dims();
     dims[1] = dy.shape()[1];
     for_dy = for_dy + reshape(g.dy(1), Shape(dims));
   }
-  return {input_grad(dy, g.dy(0), g.attributes(), x.shape()), for_dy};
+  return {conv_input_grad(dy, g.dy(0), g.attributes(), x.shape()), for_dy};
 }
 
 const std::vector<AttributeDef> kConvAttributes{
@@ -280,6 +208,7 @@ void register_conv(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = kConvAttributes,
                 .infer = infer_conv,
+                .weights = {1, 2},
                 .backward = conv_rule,
                 .samples = conv_samples});
   // dx of Conv, of the shape given as attribute.

@@ -169,6 +169,21 @@ Kernel make_conv_input_grad(KernelRequest& request) {
   return kernel;
 }
 
+Kernel make_conv_transpose(KernelRequest& request) {
+  const ConvGeometry g = transposed_geometry(request.node(), request.output().shape,
+                                             request.shape(1), request.shape(0));
+  Kernel kernel;
+  if (g.rank > 3) return kernel;
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    const bool has_bias = request.has_input(2);
+    kernel = [g, has_bias](const KernelArgs& args) {
+      convolve_back(g, args.input<T>(0), args.input<T>(1), has_bias ? args.input<T>(2) : nullptr,
+                    args.output<T>());
+    };
+  });
+  return kernel;
+}
+
 Kernel make_conv_weight_grad(KernelRequest& request) {
   const ConvGeometry g(request.node(), request.shape(0), request.output().shape, request.shape(1));
   Kernel kernel;
@@ -189,6 +204,7 @@ Kernel make_conv_weight_grad(KernelRequest& request) {
 
 void register_conv_cpu(KernelRegistry& registry) {
   registry.add({.op = "Conv", .name = "plain", .make = make_conv});
+  registry.add({.op = "ConvTranspose", .name = "plain", .make = make_conv_transpose});
   registry.add({.op = "ConvInputGrad",
                 .domain = kInternalDomain,
                 .name = "plain",

@@ -11,6 +11,9 @@ struct ConvGeometry {
   /// Throws Error{shape} naming the node if the shapes or attributes do not fit together. y may
   /// have fewer windows than fit (a transposed convolution with added rows), never more.
   ConvGeometry(const Node& node, const Shape& x, const Shape& w, const Shape& y);
+  /// The same with the spatial axes given.
+  ConvGeometry(const Node& node, const Shape& x, const Shape& w, const Shape& y,
+               const std::vector<WindowAxis>& spatial);
 
   std::int64_t batch;
   std::int64_t groups;
@@ -27,6 +30,15 @@ struct ConvGeometry {
   std::int64_t output_plane() const { return axes[0].output * axes[1].output * axes[2].output; }
   std::int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
 };
+
+/// The spatial axes of the convolution that ConvTranspose `node` reverses: `y` are the sizes of its
+/// input (the windows), the axes' inputs those of its output.
+/// Throws Error{shape} if the attributes do not fit.
+std::vector<WindowAxis> transposed_axes(const Node& node, const std::vector<std::int64_t>& y,
+                                        const std::vector<std::int64_t>& kernel);
+
+/// The convolution that ConvTranspose `node` from y to x reverses.
+ConvGeometry transposed_geometry(const Node& node, const Shape& x, const Shape& w, const Shape& y);
 
 /// Input and output channels of `node` per group, from the attribute group.
 /// Throws Error{shape} if group is below 1 or does not divide `channels`.

@@ -15,9 +15,9 @@ struct ConvLayouts {
 
 /// What the three primitives of one convolution have in common.
 struct ConvProblem {
-  ConvProblem(const KernelRequest& request, const Shape& x_shape, const Shape& w_shape,
+  ConvProblem(const ConvGeometry& sizes, const Shape& x_shape, const Shape& w_shape,
               const Shape& y_shape)
-      : geometry(request.node(), x_shape, w_shape, y_shape), x(x_shape), w(w_shape), y(y_shape) {
+      : geometry(sizes), x(x_shape), w(w_shape), y(y_shape) {
     for (int i = 3 - std::min(3, geometry.rank); i < 3; ++i) {
       const WindowAxis& axis = geometry.axes[static_cast<std::size_t>(i)];
       strides.push_back(axis.stride);
@@ -65,6 +65,11 @@ struct ConvProblem {
   Dims pads_end;
 };
 
+ConvProblem problem_of(const KernelRequest& request, const Shape& x, const Shape& w,
+                       const Shape& y) {
+  return {ConvGeometry(request.node(), x, w, y), x, w, y};
+}
+
 /// An operand of the primitive that is read: copied to the wanted layout first if need be.
 OnednnOperand read(OnednnProgram& program, int argument, const dnnl::memory::desc& wanted,
                    const dnnl::memory::desc& given, OnednnSlot slot) {
@@ -95,7 +100,8 @@ class Written {
 };
 
 Kernel conv_kernel(KernelRequest& request, const ConvLayouts& layouts) {
-  const ConvProblem problem(request, request.shape(0), request.shape(1), request.output().shape);
+  const ConvProblem problem =
+      problem_of(request, request.shape(0), request.shape(1), request.output().shape);
   if (!problem.is_supported(request)) return {};
   const bool has_bias = request.has_input(2);
   const auto desc = problem.forward(has_bias);
@@ -113,7 +119,8 @@ Kernel conv_kernel(KernelRequest& request, const ConvLayouts& layouts) {
 }
 
 Kernel conv_input_grad_kernel(KernelRequest& request, const ConvLayouts& layouts) {
-  const ConvProblem problem(request, request.output().shape, request.shape(1), request.shape(0));
+  const ConvProblem problem =
+      problem_of(request, request.output().shape, request.shape(1), request.shape(0));
   if (!problem.is_supported(request)) return {};
   const dnnl::convolution_backward_data::primitive_desc desc(
       onednn_engine(), dnnl::algorithm::convolution_direct, onednn_image(problem.x, Layout::nhwc),
@@ -132,8 +139,46 @@ Kernel conv_input_grad_kernel(KernelRequest& request, const ConvLayouts& layouts
   return program.finish(request);
 }
 
+/// Weight [G,] M, C, K... as oneDNN's deconvolution sees it: [G,] C, M, K...
+dnnl::memory::desc transposed_weight(const ConvProblem& problem, bool is_any) {
+  Dims dims = problem.w.dims();
+  Dims strides = problem.w.strides();
+  const std::size_t axis = problem.geometry.groups > 1 ? 1 : 0;
+  std::swap(dims[axis], dims[axis + 1]);
+  std::swap(strides[axis], strides[axis + 1]);
+  if (is_any) return onednn_any(Shape(dims));
+  return {dims, dnnl::memory::data_type::f32, strides};
+}
+
+Kernel conv_transpose_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+  const Shape& from = request.shape(0);
+  const Shape& to = request.output().shape;
+  const ConvProblem problem(transposed_geometry(request.node(), to, request.shape(1), from), to,
+                            request.shape(1), from);
+  if (!problem.is_supported(request)) return {};
+  const bool has_bias = request.has_input(2);
+  const auto bias = has_bias ? onednn_dense({to[1]}) : dnnl::memory::desc();
+  const dnnl::deconvolution_forward::primitive_desc desc(
+      onednn_engine(), dnnl::prop_kind::forward_training, dnnl::algorithm::deconvolution_direct,
+      onednn_image(from, Layout::nhwc), transposed_weight(problem, true), bias,
+      onednn_image(to, Layout::nhwc), problem.strides, problem.dilations, problem.pads_begin,
+      problem.pads_end, onednn_attributes());
+  OnednnProgram program;
+  std::vector<OnednnOperand> operands{
+      read(program, DNNL_ARG_SRC, desc.src_desc(), onednn_image(from, layouts.y), onednn_input(0)),
+      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(), transposed_weight(problem, false),
+           onednn_input(1))};
+  if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
+  const Written result(program, desc.dst_desc(), onednn_image(to, layouts.x), onednn_output());
+  operands.push_back(result.operand(DNNL_ARG_DST));
+  program.add(desc, operands);
+  result.finish(program);
+  return program.finish(request);
+}
+
 Kernel conv_weight_grad_kernel(KernelRequest& request, const ConvLayouts& layouts) {
-  const ConvProblem problem(request, request.shape(0), request.output().shape, request.shape(1));
+  const ConvProblem problem =
+      problem_of(request, request.shape(0), request.output().shape, request.shape(1));
   if (!problem.is_supported(request)) return {};
   const bool has_bias = request.has_output(1);
   const auto bias = has_bias ? onednn_dense({problem.y[1]}) : dnnl::memory::desc();
@@ -170,6 +215,8 @@ Kernel unless_refused(KernelRequest& request) {
 
 void register_conv_onednn(KernelRegistry& registry) {
   registry.add({.op = "Conv", .name = "onednn", .make = unless_refused<conv_kernel>});
+  registry.add(
+      {.op = "ConvTranspose", .name = "onednn", .make = unless_refused<conv_transpose_kernel>});
   registry.add({.op = "ConvInputGrad",
                 .domain = kInternalDomain,
                 .name = "onednn",

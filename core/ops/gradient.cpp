@@ -20,7 +20,7 @@ Expr Gradient::y(int index) const {
 }
 
 bool Gradient::has_dy(int index) const {
-  return static_cast<bool>(output_gradients_[static_cast<std::size_t>(index)]);
+  return index < output_count() && output_gradients_[static_cast<std::size_t>(index)];
 }
 
 Expr Gradient::dy(int index) const {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/ops/axis_loop_internal.h"
+#include "core/ops/nan_max_internal.h"
 #include "core/ops/registry.h"
 #include "core/ops/row_math_internal.h"
 

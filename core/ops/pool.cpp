@@ -12,7 +12,7 @@ using Ints = std::vector<std::int64_t>;
 /// Throws Error{shape} unless each pad is smaller than the window: else a window may hold padding
 /// alone.
 void check_pads(const Node& node, const WindowAttributes& window) {
-  if (!window.has_explicit_pads()) return;
+  if (window.auto_pad() != WindowAttributes::AutoPad::none) return;
   for (int i = 0; i < window.rank(); ++i) {
     const WindowAxis axis = window.bare_axis(i);
     if (axis.pad_begin >= axis.extent() || axis.pad_end >= axis.extent()) {
@@ -79,11 +79,6 @@ void infer_average_pool_grad(InferContext& context) {
   const Shape x(context.attributes().get_ints("shape"));
   check_gradient(context, x, 0);
   context.set_output(0, context.dtype(0), SymShape(x));
-}
-
-Attributes with_shape(Attributes attributes, const Shape& shape) {
-  attributes.set({"shape", shape.dims()});
-  return attributes;
 }
 
 std::vector<Expr> max_pool_rule(const Gradient& g) {

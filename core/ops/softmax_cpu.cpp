@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/ops/axis_loop_internal.h"
+#include "core/ops/nan_max_internal.h"
 #include "core/ops/registry.h"
 #include "core/ops/row_math_internal.h"
 

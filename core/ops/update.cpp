@@ -124,28 +124,9 @@ std::vector<Sample> assign_samples() {
 
 constexpr AttributeType kNumber = AttributeType::number;
 
-}  // namespace
-
-/// Optimizer updates. Every output is the new content of an input, so parameter and state are
-/// updated in place; `lr` is a scalar input, so schedules need no new plan; `step` counts updates
-/// from 1. Formulas are those of torch.optim (documentation of PyTorch 2).
-void register_update(OpRegistry& registry) {
+/// Optimizers that keep averages or sums of squared gradients.
+void add_adaptive(OpRegistry& registry) {
   constexpr AliasKind kState = AliasKind::state;
-  registry.add(
-      {.name = "SgdUpdate",
-       .domain = kInternalDomain,
-       .since = {{1}},
-       .inputs =
-           {{"parameter"}, {"gradient"}, {"lr"}, {"step"}, {"momentum_buffer", Arity::optional}},
-       .outputs = {{"new_parameter"}, {"new_momentum_buffer", Arity::optional}},
-       .attributes = {{"momentum", kNumber},
-                      {"dampening", kNumber},
-                      {"weight_decay", kNumber},
-                      {"nesterov", AttributeType::integer}},
-       .infer = infer_update,
-       .aliases = {{0, 0, kState}, {1, 4, kState}},
-       .backward = kUpdate,
-       .samples = sgd_samples});
   registry.add({.name = "AdamUpdate",
                 .domain = kInternalDomain,
                 .since = {{1}},
@@ -192,6 +173,31 @@ void register_update(OpRegistry& registry) {
        .aliases = {{0, 0, kState}, {1, 4, kState}},
        .backward = kUpdate,
        .samples = adagrad_samples});
+}
+
+}  // namespace
+
+/// Optimizer updates. Every output is the new content of an input, so parameter and state are
+/// updated in place; `lr` is a scalar input, so schedules need no new plan; `step` counts updates
+/// from 1. Formulas are those of torch.optim (documentation of PyTorch 2).
+void register_update(OpRegistry& registry) {
+  constexpr AliasKind kState = AliasKind::state;
+  registry.add(
+      {.name = "SgdUpdate",
+       .domain = kInternalDomain,
+       .since = {{1}},
+       .inputs =
+           {{"parameter"}, {"gradient"}, {"lr"}, {"step"}, {"momentum_buffer", Arity::optional}},
+       .outputs = {{"new_parameter"}, {"new_momentum_buffer", Arity::optional}},
+       .attributes = {{"momentum", kNumber},
+                      {"dampening", kNumber},
+                      {"weight_decay", kNumber},
+                      {"nesterov", AttributeType::integer}},
+       .infer = infer_update,
+       .aliases = {{0, 0, kState}, {1, 4, kState}},
+       .backward = kUpdate,
+       .samples = sgd_samples});
+  add_adaptive(registry);
   // buffer + scale * gradient: sums gradients over micro-batches.
   registry.add({.name = "Accumulate",
                 .domain = kInternalDomain,

@@ -9,10 +9,13 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;
 
-/// The loop of every update: `body(i)` for each element, all threads.
+/// The loop of every update: `body(i)` for each element, all threads. Old and new content share
+/// memory, so the compiler must be told that element i depends on element i only: its own check for
+/// overlap would choose the scalar loop.
 template <class Body>
 void for_each_element(std::int64_t size, Body body) {
   parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
+#pragma omp simd
     for (std::int64_t i = first; i < last; ++i) body(i);
   });
 }

@@ -5,9 +5,6 @@
 namespace graft {
 namespace {
 
-/// Keeps all arithmetic on windows far from overflow.
-constexpr std::int64_t kMostPerAxis = (std::int64_t{1} << 31) - 1;
-
 /// Of a non-negative `a`.
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -65,7 +62,7 @@ WindowAttributes::WindowAttributes(const Node& node, int spatial_rank) : node_(n
   read(node);
 }
 
-WindowAttributes::AutoPad WindowAttributes::auto_pad(const Node& node) {
+WindowAttributes::AutoPad WindowAttributes::read_auto_pad(const Node& node) {
   const std::string text = node.attributes.get_string("auto_pad", "NOTSET");
   if (text == "NOTSET" || text.empty()) return AutoPad::none;
   if (text == "VALID") return AutoPad::valid;
@@ -77,7 +74,7 @@ WindowAttributes::AutoPad WindowAttributes::auto_pad(const Node& node) {
 
 void WindowAttributes::read(const Node& node) {
   const Attributes& from = node.attributes;
-  auto_pad_ = auto_pad(node);
+  auto_pad_ = read_auto_pad(node);
   ceil_mode_ = from.get_int("ceil_mode", 0) != 0;
   strides_ = checked_list(node, "strides", from.get_ints("strides"), rank(), 1, 1);
   dilations_ = checked_list(node, "dilations", from.get_ints("dilations"), rank(), 1, 1);
@@ -94,12 +91,6 @@ WindowAxis WindowAttributes::bare_axis(int index) const {
           .pad_end = pads_[i + kernel_.size()]};
 }
 
-std::array<std::int64_t, 2> WindowAttributes::split(std::int64_t total) const {
-  const std::int64_t less = total / 2;
-  if (auto_pad_ == AutoPad::same_lower) return {total - less, less};
-  return {less, total - less};
-}
-
 WindowAxis WindowAttributes::axis(int index, std::int64_t input) const {
   WindowAxis axis = bare_axis(index);
   if (input > kMostPerAxis) {
@@ -109,10 +100,11 @@ WindowAxis WindowAttributes::axis(int index, std::int64_t input) const {
   axis.input = input;
   if (auto_pad_ == AutoPad::same_upper || auto_pad_ == AutoPad::same_lower) {
     axis.output = divide_up(input, axis.stride);
-    const std::int64_t total = (axis.output - 1) * axis.stride + axis.extent() - input;
-    const auto pads = split(std::max<std::int64_t>(0, total));
-    axis.pad_begin = pads[0];
-    axis.pad_end = pads[1];
+    const std::int64_t total =
+        std::max<std::int64_t>(0, (axis.output - 1) * axis.stride + axis.extent() - input);
+    const std::int64_t less = total / 2;
+    axis.pad_begin = auto_pad_ == AutoPad::same_lower ? total - less : less;
+    axis.pad_end = total - axis.pad_begin;
     return axis;
   }
   const std::int64_t room = input + axis.pad_begin + axis.pad_end - axis.extent();
@@ -138,16 +130,21 @@ Dim WindowAttributes::output_dim(int index, const Dim& input) const {
   return bare.stride == 1 && keeps ? input : Dim();
 }
 
-Attributes window_to_attributes(const WindowAxes& axes, int rank) {
+Attributes with_shape(Attributes attributes, const Shape& shape) {
+  attributes.set({"shape", shape.dims()});
+  return attributes;
+}
+
+Attributes window_to_attributes(const std::vector<WindowAxis>& axes) {
   std::vector<std::int64_t> strides;
   std::vector<std::int64_t> dilations;
   std::vector<std::int64_t> pads;
-  for (auto axis = axes.end() - rank; axis != axes.end(); ++axis) {
-    strides.push_back(axis->stride);
-    dilations.push_back(axis->dilation);
-    pads.push_back(axis->pad_begin);
+  for (const WindowAxis& axis : axes) {
+    strides.push_back(axis.stride);
+    dilations.push_back(axis.dilation);
+    pads.push_back(axis.pad_begin);
   }
-  for (auto axis = axes.end() - rank; axis != axes.end(); ++axis) pads.push_back(axis->pad_end);
+  for (const WindowAxis& axis : axes) pads.push_back(axis.pad_end);
   return {{"strides", strides}, {"dilations", dilations}, {"pads", pads}};
 }
 

@@ -9,6 +9,9 @@
 
 namespace graft {
 
+/// The greatest size, stride, dilation or pad of an axis: products of two never overflow.
+inline constexpr std::int64_t kMostPerAxis = (std::int64_t{1} << 31) - 1;
+
 /// Outputs or taps in [first, last).
 struct Span {
   std::int64_t first;
@@ -48,6 +51,8 @@ using WindowAxes = std::array<WindowAxis, 3>;
 /// defaults filled in (https://onnx.ai/onnx/operators/onnx__Conv.html, onnx__MaxPool.html).
 class WindowAttributes {
  public:
+  enum class AutoPad { none, valid, same_upper, same_lower };
+
   /// `kernel` has one size a spatial axis. Throws Error{shape} naming the node if a list has the
   /// wrong length, or a number is out of range.
   WindowAttributes(const Node& node, std::vector<std::int64_t> kernel);
@@ -62,14 +67,11 @@ class WindowAttributes {
   Dim output_dim(int index, const Dim& input) const;
   /// Axis `index` as the attributes give it: input and output stay 1.
   WindowAxis bare_axis(int index) const;
-  bool has_explicit_pads() const { return auto_pad_ == AutoPad::none; }
-  /// Pads at begin and end for `total` padded elements.
-  std::array<std::int64_t, 2> split(std::int64_t total) const;
+  AutoPad auto_pad() const { return auto_pad_; }
 
  private:
-  enum class AutoPad { none, valid, same_upper, same_lower };
   void read(const Node& node);
-  static AutoPad auto_pad(const Node& node);
+  static AutoPad read_auto_pad(const Node& node);
 
   const Node& node_;
   AutoPad auto_pad_ = AutoPad::none;
@@ -86,7 +88,10 @@ std::vector<std::int64_t> checked_list(const Node& node, std::string_view name,
                                        std::vector<std::int64_t> found, int count,
                                        std::int64_t fallback, std::int64_t least);
 
-/// The attributes strides, dilations and pads that give these axes (the last `rank` ones).
-Attributes window_to_attributes(const WindowAxes& axes, int rank);
+/// The attributes with `shape` among them: the shape of an internal op's output.
+Attributes with_shape(Attributes attributes, const Shape& shape);
+
+/// The attributes strides, dilations and pads that give these axes.
+Attributes window_to_attributes(const std::vector<WindowAxis>& axes);
 
 }  // namespace graft

@@ -1,0 +1,226 @@
+#include "train/train_step.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/layers/append.h"
+#include "core/layers/nets.h"
+#include "tests/train/nets.h"
+
+namespace graft {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+
+const Tensor& weight(const Model& model, std::string_view name) {
+  return model.graph().find(name)->initializer();
+}
+
+std::vector<float> floats(const Tensor& tensor) {
+  const auto values = tensor.values<const float>();
+  return {values.begin(), values.end()};
+}
+
+template <class Call>
+std::string error_text(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return text(name(error.kind()), ": ", error.what());
+  }
+  return "no error";
+}
+
+/// x = (1,-1), target (0,0): y = (-1.5,-2.5), loss = mean(y^2) = 4.25, dy = y*2/2 = (-1.5,-2.5),
+/// dw = x^T dy = ((-1.5,-2.5),(1.5,2.5)), db = dy.
+TEST(TrainStep, OneSgdStepByHand) {
+  Model model = test::linear_model();
+  TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.1F}});
+  const float loss =
+      step.run({Tensor::from<float>({1, 2}, {1, -1})}, Tensor::zeros(DType::f32, {1, 2}));
+  EXPECT_FLOAT_EQ(loss, 4.25F);
+  EXPECT_THAT(floats(step.prediction()), ElementsAre(-1.5F, -2.5F));
+  EXPECT_THAT(floats(weight(model, "w")),
+              ElementsAre(FloatNear(1.15F, 1e-6F), FloatNear(2.25F, 1e-6F), FloatNear(2.85F, 1e-6F),
+                          FloatNear(3.75F, 1e-6F)));
+  EXPECT_THAT(floats(weight(model, "b")),
+              ElementsAre(FloatNear(0.65F, 1e-6F), FloatNear(-0.25F, 1e-6F)));
+  EXPECT_EQ(step.updates(), 1);
+  EXPECT_EQ(step.parameter_count(), 6);
+  EXPECT_THAT(step.parameter_names(), ElementsAre("w", "b"));
+}
+
+TEST(TrainStep, WithoutAnOptimizerGradientsAreKeptAndNothingChanges) {
+  Model model = test::linear_model();
+  TrainStep step(model, {.loss = mse(), .optimizer = std::nullopt});
+  step.run({Tensor::from<float>({1, 2}, {1, -1})}, Tensor::zeros(DType::f32, {1, 2}));
+  const auto gradients = step.gradients();
+  EXPECT_THAT(floats(gradients.at("w")), ElementsAre(-1.5F, -2.5F, 1.5F, 2.5F));
+  EXPECT_THAT(floats(gradients.at("b")), ElementsAre(-1.5F, -2.5F));
+  EXPECT_THAT(floats(weight(model, "w")), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(TrainStep, OnlyTheChosenParametersTrain) {
+  Model model = test::linear_model();
+  TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.1F}, .trainable = "b"});
+  step.run({Tensor::from<float>({1, 2}, {1, -1})}, Tensor::zeros(DType::f32, {1, 2}));
+  EXPECT_THAT(floats(weight(model, "w")), ElementsAre(1, 2, 3, 4));
+  EXPECT_NE(floats(weight(model, "b"))[0], 0.5F);
+}
+
+/// Two micro-batches of 3 are one batch of 6, whatever the optimizer.
+TEST(TrainStep, AccumulationEqualsTheLargerBatch) {
+  const Tensor x = test::random_tensor({6, 2}, 1);
+  const Tensor y = test::random_tensor({6, 2}, 2);
+  const auto half = [](const Tensor& all, int which) {
+    return Tensor::from<float>({3, 2}, all.values<const float>().subspan(6 * which, 6));
+  };
+  Model whole = test::linear_model();
+  Model parts = test::linear_model();
+  const Optimizer adam = Adam{.lr = 0.05F};
+  TrainStep one(whole, {.loss = mse(), .optimizer = adam, .clip = {.norm = 1.0F}});
+  TrainStep two(parts, {.loss = mse(), .optimizer = adam, .clip = {.norm = 1.0F}, .accumulate = 2});
+  for (int update = 0; update < 3; ++update) {
+    one.run({x}, y);
+    two.run({half(x, 0)}, half(y, 0));
+    two.run({half(x, 1)}, half(y, 1));
+  }
+  EXPECT_EQ(two.updates(), 3);
+  const auto wanted = floats(weight(whole, "w"));
+  const auto found = floats(weight(parts, "w"));
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-5F);
+}
+
+/// A smaller batch has a plan of its own but the same momentum: two steps on different batch sizes
+/// follow v1 = g1, v2 = 0.9 v1 + g2.
+TEST(TrainStep, BatchSizesShareOptimizerState) {
+  Model model = test::linear_model();
+  TrainStep step(model,
+                 {.loss = mse(), .optimizer = SGD{.lr = 0.1F, .momentum = 0.9F}, .trainable = "b"});
+  const auto ones = [](std::int64_t rows) { return Tensor::full(DType::f32, {rows, 2}, 1.0); };
+  // x = 0, so y = b; target 1: db = b - 1 for every batch size.
+  step.run({Tensor::zeros(DType::f32, {4, 2})}, ones(4));
+  const float b1 = 0.5F - 0.1F * -0.5F;
+  EXPECT_NEAR(floats(weight(model, "b"))[0], b1, 1e-6F);
+  step.run({Tensor::zeros(DType::f32, {1, 2})}, ones(1));
+  const float b2 = b1 - 0.1F * (0.9F * -0.5F + (b1 - 1.0F));
+  EXPECT_NEAR(floats(weight(model, "b"))[0], b2, 1e-6F);
+  EXPECT_EQ(step.state_bytes(), 2 * sizeof(float));
+}
+
+TEST(TrainStep, AStepThatThrowsChangesNothing) {
+  Model model = make_net("mlp", Shape{1, 2, 2}, 3, 1);
+  TrainStep step(model, {.optimizer = SGD{.lr = 0.1F}});
+  const Tensor x = test::random_tensor({2, 1, 2, 2}, 1);
+  step.run({x}, test::cyclic_labels(2, 3));
+  const std::vector<Tensor> before = test::snapshot(model);
+  EXPECT_THAT(error_text([&] {
+                step.run({x}, Tensor::from<std::int64_t>({2}, {0, 3}));
+              }),
+              HasSubstr("argument: class index 3 at position 1 of the targets is outside [0, 3)"));
+  EXPECT_THAT(error_text([&] { step.run({x}, test::cyclic_labels(3, 3)); }), HasSubstr("shape: "));
+  EXPECT_THAT(error_text([&] { step.run({x}, test::random_tensor({2}, 1)); }), HasSubstr("type: "));
+  EXPECT_THAT(error_text([&] {
+                step.run({test::random_tensor({2, 1, 2, 3}, 1)}, test::cyclic_labels(2, 3));
+              }),
+              HasSubstr("shape: input 'input' is f32[N,1,2,2], got f32[2,1,2,3]"));
+  EXPECT_EQ(step.updates(), 1);
+  const std::vector<Tensor> after = test::snapshot(model);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(equal_bits(before[i], after[i]));
+}
+
+TEST(TrainStep, OptionsThatDoNotFitAreRefused) {
+  Model model = test::linear_model();
+  const auto make = [&](TrainOptions options) {
+    return error_text([&] { TrainStep(model, std::move(options)); });
+  };
+  EXPECT_THAT(make({.trainable = "head.*"}),
+              HasSubstr("'head.*' matches none of 2 parameters: w, b"));
+  EXPECT_THAT(make({.trainable = "("}), HasSubstr("is no regular expression"));
+  EXPECT_THAT(make({.parameters = {"x"}}), HasSubstr("'x' is no float initializer"));
+  EXPECT_THAT(make({.device = "gpu7"}),
+              HasSubstr("device: unknown device 'gpu7'; valid here: auto, cpu"));
+  EXPECT_THAT(make({.accumulate = 0}), HasSubstr("accumulate is 0"));
+  EXPECT_THAT(make({.optimizer = SGD{.lr = -1.0F}}), HasSubstr("lr is -1"));
+}
+
+TEST(TrainStep, TheScheduleScalesTheRateOfEachUpdate) {
+  Model model = test::linear_model();
+  TrainStep step(model, {.loss = mse(),
+                         .optimizer = SGD{.lr = 0.1F},
+                         .trainable = "b",
+                         .schedule = step_lr(1, 0.5F),
+                         .total_updates = 3});
+  const Tensor x = Tensor::zeros(DType::f32, {1, 2});
+  const Tensor target = Tensor::full(DType::f32, {1, 2}, 1.0);
+  float b = 0.5F;
+  for (const float rate : {0.1F, 0.05F, 0.025F}) {
+    EXPECT_FLOAT_EQ(step.learning_rate(), rate);
+    step.run({x}, target);
+    b -= rate * (b - 1.0F);
+    EXPECT_NEAR(floats(weight(model, "b"))[0], b, 1e-6F);
+  }
+}
+
+Model batch_norm_model() {
+  Model model = test::linear_model();
+  edit::append(model, {BatchNorm{.name = "bn"}});
+  return model;
+}
+
+/// x = 0 and b = (0.5,-0.5) shifted by rows of x w: with w = identity the batch (0,0),(2,4) gives
+/// channel means (1.5,1.5), unbiased variances (2,8); running: 0.9*0 + 0.1*mean, 0.9*1 + 0.1*var.
+TEST(TrainStep, RunningStatisticsFollowPyTorch) {
+  Model model = batch_norm_model();
+  model.graph().find("w")->initializer().copy_from(Tensor::from<float>({2, 2}, {1, 0, 0, 1}));
+  TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.0F}});
+  const Tensor x = Tensor::from<float>({2, 2}, {0, 0, 2, 4});
+  step.run({x}, Tensor::zeros(DType::f32, {2, 2}));
+  EXPECT_THAT(floats(weight(model, "bn.running_mean")),
+              ElementsAre(FloatNear(0.15F, 1e-6F), FloatNear(0.15F, 1e-6F)));
+  EXPECT_THAT(floats(weight(model, "bn.running_var")),
+              ElementsAre(FloatNear(1.1F, 1e-6F), FloatNear(1.7F, 1e-6F)));
+  // Normalised with the batch's own statistics: +-1 up to epsilon.
+  EXPECT_NEAR(std::abs(floats(step.prediction())[0]), 1.0F, 1e-4F);
+}
+
+TEST(TrainStep, AFrozenBatchNormalizationKeepsItsStatistics) {
+  Model model = batch_norm_model();
+  TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.1F}, .trainable = "[wb]"});
+  step.run({test::random_tensor({4, 2}, 3)}, Tensor::zeros(DType::f32, {4, 2}));
+  EXPECT_THAT(floats(weight(model, "bn.running_mean")), ElementsAre(0, 0));
+  EXPECT_THAT(floats(weight(model, "bn.running_var")), ElementsAre(1, 1));
+}
+
+std::vector<float> dropout_run(std::uint64_t seed) {
+  Model model = test::linear_model();
+  edit::append(model, {Dropout{.ratio = 0.5F}});
+  TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.0F}, .seed = seed});
+  const Tensor x = Tensor::full(DType::f32, {32, 2}, 1.0);
+  step.run({x}, Tensor::zeros(DType::f32, {32, 2}));
+  std::vector<float> outputs = floats(step.prediction());
+  step.run({x}, Tensor::zeros(DType::f32, {32, 2}));
+  const std::vector<float> second = floats(step.prediction());
+  EXPECT_NE(outputs, second) << "each step draws anew";
+  outputs.insert(outputs.end(), second.begin(), second.end());
+  return outputs;
+}
+
+TEST(TrainStep, DropoutIsMadeFromItsSeed) {
+  const std::vector<float> first = dropout_run(1);
+  EXPECT_EQ(first, dropout_run(1));
+  EXPECT_NE(first, dropout_run(2));
+  // Kept values are doubled, about half are dropped.
+  const auto dropped = std::count(first.begin(), first.end(), 0.0F);
+  EXPECT_GT(dropped, 40);
+  EXPECT_LT(dropped, 88);
+  for (const float value : first) EXPECT_TRUE(value == 0.0F || value == 9.0F || value == 11.0F);
+}
+
+}  // namespace
+}  // namespace graft

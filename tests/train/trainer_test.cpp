@@ -1,0 +1,105 @@
+#include "train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/layers/nets.h"
+#include "data/tensor_dataset.h"
+#include "tests/train/nets.h"
+
+namespace graft {
+namespace {
+
+/// 60 images of 1x2x2 whose class is the sign of their first pixel.
+std::shared_ptr<const Dataset> separable() {
+  const Tensor images = test::random_tensor({60, 1, 2, 2}, 5);
+  Tensor labels = Tensor::empty(DType::i64, {60});
+  for (std::size_t i = 0; i < 60; ++i) {
+    labels.values<std::int64_t>()[i] = images.values<const float>()[4 * i] > 0.0F ? 1 : 0;
+  }
+  return tensor_dataset({{"x", images}}, {"y", labels});
+}
+
+TrainOptions options() {
+  return {.optimizer = Adam{.lr = 0.02F}};
+}
+
+TEST(Trainer, LearnsASeparableSet) {
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  Trainer trainer(model, options());
+  DataLoader loader(separable(), {.batch = 16, .shuffle = true, .seed = 3});
+  DataLoader held_back(separable(), {.batch = 25});
+  int steps = 0;
+  const auto reports = trainer.fit(
+      loader, {.epochs = 20, .validation = &held_back, .on_step = [&](const Progress& progress) {
+                 EXPECT_EQ(progress.batches, 4);
+                 ++steps;
+                 return true;
+               }});
+  ASSERT_EQ(reports.size(), 20U);
+  EXPECT_EQ(steps, 80);
+  EXPECT_LT(reports.back().loss, reports.front().loss);
+  EXPECT_EQ(reports.back().samples, 60);
+  EXPECT_EQ(reports.back().validation->accuracy, 1.0);
+  EXPECT_EQ(reports.back().validation->samples, 60);
+  EXPECT_EQ(trainer.evaluate(held_back).accuracy, 1.0);
+}
+
+std::vector<Tensor> weights_after_two_epochs() {
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  Trainer trainer(model, options());
+  DataLoader loader(separable(), {.batch = 16, .shuffle = true, .seed = 3});
+  trainer.fit(loader, {.epochs = 2});
+  return test::snapshot(model);
+}
+
+TEST(Trainer, TheSameSeedGivesTheSameBits) {
+  const std::vector<Tensor> first = weights_after_two_epochs();
+  const std::vector<Tensor> second = weights_after_two_epochs();
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(equal_bits(first[i], second[i])) << i;
+}
+
+TEST(Trainer, CallbacksStopIt) {
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  Trainer trainer(model, options());
+  DataLoader loader(separable(), {.batch = 16});
+  const auto by_step =
+      trainer.fit(loader, {.epochs = 5, .on_step = [](const Progress& p) { return p.batch < 2; }});
+  EXPECT_EQ(trainer.train_step().updates(), 2);
+  EXPECT_EQ(by_step.size(), 1U);
+  const auto by_epoch =
+      trainer.fit(loader, {.epochs = 5, .on_epoch = [](const EpochReport&) { return false; }});
+  EXPECT_EQ(by_epoch.size(), 1U);
+}
+
+TEST(Trainer, ADivergingLossIsANumericError) {
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  Trainer trainer(model, {.optimizer = SGD{.lr = 1e30F}});
+  DataLoader loader(separable(), {.batch = 60});
+  try {
+    trainer.fit(loader, {.epochs = 10});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::numeric);
+    EXPECT_THAT(error.what(), testing::HasSubstr("the loss is"));
+  }
+}
+
+/// Scores (0,1), (2,0) against labels 1, 1: one of two is right; loss = mean(log(1+e^-1),
+/// log(1+e^2)) = (0.3132617 + 2.1269280) / 2.
+TEST(Evaluator, MeasuresLossAndAccuracyByHand) {
+  Model model = test::linear_model();
+  model.graph().find("w")->initializer().copy_from(Tensor::from<float>({2, 2}, {1, 0, 0, 1}));
+  model.graph().find("b")->initializer().copy_from(Tensor::from<float>({2}, {0, 0}));
+  DataLoader loader(tensor_dataset({{"x", Tensor::from<float>({2, 2}, {0, 1, 2, 0})}},
+                                   {"y", Tensor::from<std::int64_t>({2}, {1, 1})}),
+                    {.batch = 1});
+  const Evaluation result = Evaluator(model).run(loader);
+  EXPECT_NEAR(result.loss, (0.3132617 + 2.1269280) / 2, 1e-6);
+  EXPECT_EQ(result.accuracy, 0.5);
+  EXPECT_EQ(result.samples, 2);
+}
+
+}  // namespace
+}  // namespace graft
