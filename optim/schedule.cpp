@@ -64,15 +64,15 @@ void check(const Schedule& s) {
 
 float Schedule::factor(std::int64_t step, std::int64_t total) const {
   check(*this);
-  if (needs_total() && total <= warmup) {
+  if (needs_total() && total <= 0) {
     fail(ErrorKind::argument, "schedule ", kNames.at(static_cast<std::size_t>(kind)),
-         " needs the total number of updates, more than the ", warmup, " of the warm-up; got ",
-         total);
+         " needs the total number of updates; got ", total);
   }
   if (step < warmup) {
     return static_cast<float>(static_cast<double>(step + 1) / static_cast<double>(warmup));
   }
-  return static_cast<float>(after_warmup(*this, step - warmup, total - warmup));
+  return static_cast<float>(
+      after_warmup(*this, step - warmup, std::max<std::int64_t>(1, total - warmup)));
 }
 
 std::vector<std::string> schedule_names() {

@@ -32,7 +32,7 @@ struct Schedule {
 
   /// What the base rate is multiplied by in update `step` (from 0) of `total`; past the end the
   /// last value stays. Throws Error{argument} if a setting makes no sense, or if `total` is needed
-  /// and is not above `warmup`.
+  /// and not above 0.
   float factor(std::int64_t step, std::int64_t total) const;
 };
 
