@@ -247,6 +247,16 @@ void register_gather(OpRegistry& registry) {
                 .infer = infer_gather_elements,
                 .backward = gather_elements_rule,
                 .samples = gather_elements_samples});
+  // The name of ScatterElements before opset 11.
+  registry.add({.name = "Scatter",
+                .since = {{9}, {11, "deprecated"}},
+                .inputs = {{"data"}, {"indices"}, {"updates"}},
+                .outputs = {{"output"}},
+                .attributes = axis,
+                .infer = infer_scatter_elements,
+                .aliases = {{0, 0, AliasKind::in_place}},
+                .backward = scatter_elements_rule,
+                .samples = scatter_samples});
   registry.add(
       {.name = "ScatterElements",
        .since = {{11}, {13}, {16, "reductions"}, {18, "reductions max and min"}},

@@ -71,7 +71,8 @@ class PadMap {
   /// that a file may set to anything.
   static bool fits(const Shape& whole) {
     constexpr std::int64_t kMostPositions = std::int64_t{1} << 24;
-    return std::all_of(whole.begin(), whole.end(), [](auto dim) { return dim <= kMostPositions; });
+    return std::all_of(whole.begin(), whole.end(),
+                       [](std::int64_t dim) { return dim <= kMostPositions; });
   }
 
   std::int64_t rows() const { return rows_; }
