@@ -87,9 +87,23 @@ TEST_F(Errors, DataOfAnotherShape) {
 }
 
 TEST_F(Errors, FixedBatchComesWithTheRemedy) {
-  ASSERT_THAT(run_graft({"edit", write_mlp(), "--batch", "8", "--out", path("eight.onnx")}),
-              Succeeds());
-  EXPECT_THAT(train(path("eight.onnx"), write_mnist()), FailsWith(2, "graft edit --batch any"));
+  const std::string model = write_mlp();
+  const auto fix = [&](const std::string& batch) {
+    ASSERT_THAT(run_graft({"edit", model, "--batch", batch, "--out", path("fixed.onnx")}),
+                Succeeds());
+  };
+  fix("8");
+  EXPECT_THAT(train(path("fixed.onnx"), write_mnist()), FailsWith(2, "graft edit --batch any"));
+  fix("16");
+  EXPECT_THAT(train(path("fixed.onnx"), write_mnist(64)), Succeeds());
+  EXPECT_THAT(train(path("fixed.onnx"), write_mnist(60)),
+              FailsWith(2, "the batches have 16 and 12 samples"));
+}
+
+TEST_F(Errors, OutputThatCannotBePrintedIsNoSuccess) {
+  const Outcome outcome =
+      testing::run({"/bin/sh", "-c", std::string(GRAFT_BINARY) + " devices > /dev/full"});
+  EXPECT_THAT(outcome, FailsWith(2, "standard output"));
 }
 
 TEST_F(Errors, LabelsOutOfTheModelsRange) {

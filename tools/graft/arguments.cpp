@@ -118,6 +118,25 @@ Loss choose_loss(const LossArguments& arguments, const Model& model, const Datas
   return loss;
 }
 
+namespace {
+
+/// Throws Error{shape} if the model fixes its batch to a number that not all batches have.
+void check_batches(const std::vector<Value*>& inputs, std::int64_t samples, std::int64_t batch) {
+  for (const Value* input : inputs) {
+    const std::optional<SymShape>& shape = input->shape();
+    if (!shape || shape->rank() == 0 || !(*shape)[0].is_known()) continue;
+    const std::int64_t fixed = (*shape)[0].value();
+    const std::int64_t last = samples % batch == 0 ? batch : samples % batch;
+    const std::int64_t first = std::min(batch, samples);
+    if (first == fixed && last == fixed) continue;
+    fail(ErrorKind::shape, "input '", input->name(), "' is ", input->type(),
+         ", which fixes the batch to ", fixed, ", but the batches have ", first,
+         first == last ? "" : text(" and ", last), " samples; free it by graft edit --batch any");
+  }
+}
+
+}  // namespace
+
 void check_data_fits(const Model& model, const Loss& loss, const std::string& output,
                      const Dataset& dataset, std::int64_t batch) {
   const DatasetInfo& info = dataset.info();
@@ -134,16 +153,7 @@ void check_data_fits(const Model& model, const Loss& loss, const std::string& ou
   if (wanted.size() != inputs.size()) {
     fail(ErrorKind::shape, "the model has ", wanted.size(), " inputs, the data ", inputs.size());
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const std::optional<SymShape>& declared = wanted[i]->shape();
-    const Dim& found = (*inputs[i].shape)[0];
-    if (declared && declared->rank() > 0 && (*declared)[0].is_known() &&
-        !(*declared)[0].same_as(found)) {
-      fail(ErrorKind::shape, "input '", wanted[i]->name(), "' is ", wanted[i]->type(),
-           ", which fixes the batch to ", (*declared)[0], ", got ", inputs[i],
-           "; free it by graft edit --batch any");
-    }
-  }
+  check_batches(wanted, info.size, batch);
   const std::unique_ptr<Graph> graph =
       build_evaluation_graph(newest, loss, output, inputs, type_of(info.target));
   if (!has_class_targets(loss) || info.classes == 0) return;

@@ -54,8 +54,9 @@ std::vector<Tensor> feed(Model& model, const std::vector<NamedTensor>& tensors) 
   return inputs;
 }
 
+/// Shapes and axes are integers; a depth or the end of a range may be any single number.
 bool may_be_a_shape(const Tensor& tensor) {
-  return is_integer(tensor.dtype()) && tensor.rank() <= 1;
+  return tensor.rank() <= 1 && (is_integer(tensor.dtype()) || tensor.size() == 1);
 }
 
 /// Makes the inputs that may be shapes constants, and takes them out of `inputs`. Returns their

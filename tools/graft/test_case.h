@@ -22,7 +22,7 @@ struct CaseResult {
 /// cannot be run.
 ///
 /// The tests give shapes, axes and the like as inputs, Graft plans for known shapes: where these
-/// depend on integer inputs of rank 0 or 1, those inputs become constants of the model.
+/// depend on small inputs (integers of rank 0 or 1, single numbers), those become constants.
 CaseResult run_backend_case(const std::filesystem::path& folder, const std::string& device,
                             const Tolerance& tolerance);
 
