@@ -13,8 +13,8 @@ namespace graft::passes {
 
 /// Rewrites every node into the newest form of its op, so that inference, rules and kernels know
 /// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers.
-/// Throws Error{unsupported} for ops that Graft does not know, listing all of them, and for an opset
-/// below kOldestOpset.
+/// Throws Error{unsupported} for ops that Graft does not know, listing all of them, and for an
+/// opset below kOldestOpset.
 bool upgrade_opset(Model& model);
 
 /// Gives the graph inputs these types and shapes (one a non-initializer input, in order) and
