@@ -1,11 +1,12 @@
-// Counts every allocation of this program, by replacing operator new. A step after the first must
-// make none. oneDNN's execute builds a table of its arguments on the heap (about nine small blocks
-// a call, by version 3.2); these come from inside libdnnl, are told apart by their caller's
-// address, and are the only ones left out.
+// Counts every allocation of this program: operator new and, but for the sanitizers' build, malloc
+// and its kin are replaced. A step after the first must make none. oneDNN's execute builds a table
+// of its arguments on the heap (about nine small blocks a call, by version 3.2); these come from
+// inside libdnnl, are told apart by their caller's address, and are the only ones left out.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 #include <string_view>
@@ -20,19 +21,67 @@ std::atomic<bool> counting{false};
 std::atomic<int> ours{0};
 std::atomic<int> library{0};
 
-bool is_inside_onednn(void* address) {
+bool is_inside_onednn(const void* address) {
   Dl_info info{};
   return dladdr(address, &info) != 0 && info.dli_fname != nullptr &&
          std::string_view(info.dli_fname).find("libdnnl") != std::string_view::npos;
 }
 
-void* counted_allocation(std::size_t bytes, void* caller) {
+void count(const void* caller) {
   if (counting) ++(is_inside_onednn(caller) ? library : ours);
-  void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+}
+
+}  // namespace
+
+#if defined(__SANITIZE_ADDRESS__)
+namespace {
+void* plain_allocation(std::size_t bytes) {
+  return std::malloc(bytes);
+}
+}  // namespace
+#else
+extern "C" {
+void* __libc_malloc(std::size_t bytes);  // NOLINT: glibc's own names
+void* __libc_calloc(std::size_t count, std::size_t bytes);
+void* __libc_realloc(void* memory, std::size_t bytes);
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+
+void* malloc(std::size_t bytes) {
+  count(__builtin_return_address(0));
+  return __libc_malloc(bytes);
+}
+void* calloc(std::size_t number, std::size_t bytes) {
+  count(__builtin_return_address(0));
+  return __libc_calloc(number, bytes);
+}
+void* realloc(void* memory, std::size_t bytes) {
+  count(__builtin_return_address(0));
+  return __libc_realloc(memory, bytes);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  count(__builtin_return_address(0));
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) {
+  count(__builtin_return_address(0));
+  *memory = __libc_memalign(alignment, bytes);
+  return *memory == nullptr ? ENOMEM : 0;
+}
+}
+namespace {
+void* plain_allocation(std::size_t bytes) {
+  return __libc_malloc(bytes);
+}
+}  // namespace
+#endif
+
+namespace {
+void* counted_allocation(std::size_t bytes, const void* caller) {
+  count(caller);
+  void* const memory = plain_allocation(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-
 }  // namespace
 
 void* operator new(std::size_t bytes) {
@@ -81,7 +130,18 @@ INSTANTIATE_TEST_SUITE_P(Nets, Allocation,
                          testing::Values(std::pair{std::string("mlp"), Shape{1, 8, 8}},
                                          std::pair{std::string("lenet"), Shape{1, 28, 28}},
                                          std::pair{std::string("resnet20"), Shape{3, 16, 16}}),
-                         [](const auto& info) { return info.param.first; });
+                         [](const auto& one) { return one.param.first; });
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST(AllocationCounter, SeesMalloc) {
+  ours = 0;
+  counting = true;
+  void* volatile block = std::malloc(100);
+  counting = false;
+  std::free(block);
+  EXPECT_EQ(ours, 1);
+}
+#endif
 
 TEST(AllocationCounter, SeesAllocations) {
   ours = 0;

@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Nets, Poison,
                          testing::Values(Case{"mlp", {1, 8, 8}, SGD{.lr = 0.1F, .momentum = 0.9F}},
                                          Case{"lenet", {1, 28, 28}, Adam{}},
                                          Case{"resnet20", {3, 16, 16}, AdamW{}}),
-                         [](const auto& info) { return info.param.net; });
+                         [](const auto& one) { return one.param.net; });
 
 }  // namespace
 }  // namespace graft
