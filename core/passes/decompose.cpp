@@ -1,6 +1,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
+#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -32,6 +33,7 @@ bool decompose_once(Graph& graph) {
 bool decompose(Graph& graph) {
   bool changed = false;
   while (decompose_once(graph)) changed = true;  // a decomposition may use decomposed ops
+  verify_in_debug(graph);
   return changed;
 }
 

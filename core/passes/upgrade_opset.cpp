@@ -3,6 +3,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
+#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -60,6 +61,7 @@ bool upgrade_opset(Model& model) {
   }
   const bool changed = upgrade_graph(model.graph(), from);
   model.set_opset("", kNewestOpset);
+  verify_in_debug(model.graph());
   return changed;
 }
 
