@@ -71,15 +71,15 @@ TEST_F(TestVerb, ShapesGivenAsInputsBecomeConstants) {
   Model model;
   model.ir_version = 8;
   model.set_opset("", 17);
-  Value* const x = model.graph().add_input("x", {DType::f32, SymShape{1}});
+  Value* const x = model.graph().add_input("x", {DType::f32, SymShape{2}});
   Value* const shape = model.graph().add_input("shape", {DType::i64, SymShape{2}});
   Builder builder(model.graph());
   model.graph().add_output(
       builder.node("Expand", "", {x, shape}, std::vector<std::string>{"y"})->output());
   onnx::save(model, folder_.path() / "expand" / "model.onnx");
-  onnx::save_tensor(data / "input_0.pb", Tensor::from<float>({1}, {7}), "x");
-  onnx::save_tensor(data / "input_1.pb", Tensor::from<std::int64_t>({2}, {2, 1}), "shape");
-  onnx::save_tensor(data / "output_0.pb", Tensor::from<float>({2, 1}, {7, 7}), "y");
+  onnx::save_tensor(data / "input_0.pb", Tensor::from<float>({2}, {7, 8}), "x");
+  onnx::save_tensor(data / "input_1.pb", Tensor::from<std::int64_t>({2}, {2, 2}), "shape");
+  onnx::save_tensor(data / "output_0.pb", Tensor::from<float>({2, 2}, {7, 8, 7, 8}), "y");
   const Outcome outcome = run_graft({"test", path("expand")});
   EXPECT_THAT(outcome, Succeeds());
   EXPECT_THAT(outcome.out, HasSubstr("passed  " + path("expand") + ": with constant shape\n"));
