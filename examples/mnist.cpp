@@ -65,10 +65,11 @@ void train(const std::string& spec, const std::string& out, std::int64_t samples
 
   Model model = make_model();
   constexpr int kEpochs = 2;
+  const std::int64_t updates = kEpochs * loader.batches();
   TrainStep step(model, {.loss = cross_entropy(),
                          .optimizer = AdamW{.lr = 2e-3F},
-                         .schedule = with_warmup(cosine_lr(), 50),
-                         .total_updates = kEpochs * loader.batches()});
+                         .schedule = with_warmup(cosine_lr(), updates / 20),
+                         .total_updates = updates});
   Evaluator evaluator(model);  // sees the weights as they are at each call
   for (int epoch = 1; epoch <= kEpochs; ++epoch) {
     double loss_sum = 0.0;
