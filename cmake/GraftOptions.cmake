@@ -18,12 +18,6 @@ set(graft_compile_options
     $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 
-# GCC 12 at -O3 with AVX-512 compiles std::vector<std::int64_t>{1, 1, 0, 0} as {1, 1, 1, 1} in
-# tests/core/ops/pool_test.cpp; without this pass it does not.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  list(APPEND graft_compile_options -fno-tree-slp-vectorize)
-endif()
-
 if(GRAFT_NATIVE)
   list(APPEND graft_compile_options -march=native)
 endif()

@@ -185,38 +185,40 @@ std::vector<Sample> gather_elements_samples() {
   };
 }
 
-std::vector<Sample> scatter_elements_samples() {
+std::vector<Sample> scatter_samples() {
   const SampleInput data{{3, 4}};
   const SampleInput updates{{2, 2}};
   const SampleInput apart = indices({2, 2}, {0, 2, 1, 0});
-  const SampleInput repeated = indices({2, 2}, {1, 1, 1, 0});
-  const auto reduction = [](const char* name) { return Attributes{{"reduction", name}}; };
-  const std::string no_rule = "reductions mul, max, min have no gradient";
   return {
-      {"none", {data, apart, updates}},
-      {"none_axis_1", {data, apart, updates}, {{"axis", 1}}},
+      {"plain", {data, apart, updates}},
+      {"axis_1", {data, apart, updates}, {{"axis", 1}}},
       {"negative", {data, indices({2, 2}, {-1, 0, 1, -1}), updates}},
-      {"add", {data, repeated, updates}, reduction("add")},
-      {.name = "mul",
-       .inputs = {data, repeated, updates},
-       .attributes = reduction("mul"),
-       .no_gradient_check = no_rule},
-      {.name = "max",
-       .inputs = {data, repeated, updates},
-       .attributes = reduction("max"),
-       .no_gradient_check = no_rule},
-      {.name = "min",
-       .inputs = {data, repeated, updates},
-       .attributes = reduction("min"),
-       .no_gradient_check = no_rule},
       {"no_updates", {data, {.shape = {0, 4}, .dtype = DType::i64}, {{0, 4}}}},
   };
 }
 
+/// Those of Scatter, then the reductions.
+std::vector<Sample> scatter_elements_samples() {
+  const SampleInput data{{3, 4}};
+  const SampleInput updates{{2, 2}};
+  const SampleInput repeated = indices({2, 2}, {1, 1, 1, 0});
+  const auto reduction = [](const char* name) { return Attributes{{"reduction", name}}; };
+  std::vector<Sample> samples = scatter_samples();
+  samples.push_back({"add", {data, repeated, updates}, reduction("add")});
+  for (const char* name : {"mul", "max", "min"}) {
+    samples.push_back({.name = name,
+                       .inputs = {data, repeated, updates},
+                       .attributes = reduction(name),
+                       .no_gradient_check = "reductions mul, max, min have no gradient"});
+  }
+  return samples;
+}
+
 }  // namespace
 
-/// Gather, GatherElements, ScatterElements and the internal GatherGrad. Indices known before the
-/// run must be in range; others are clamped into it by the kernels, which cannot refuse.
+/// Gather, GatherElements, ScatterElements (once Scatter) and the internal GatherGrad. Indices
+/// known before the run must be in range; others are clamped into it by the kernels, which cannot
+/// refuse.
 void register_gather(OpRegistry& registry) {
   const std::vector<AttributeDef> axis{{"axis", AttributeType::integer}};
   registry.add({.name = "Gather",
@@ -245,6 +247,16 @@ void register_gather(OpRegistry& registry) {
                 .infer = infer_gather_elements,
                 .backward = gather_elements_rule,
                 .samples = gather_elements_samples});
+  // The name of ScatterElements before opset 11.
+  registry.add({.name = "Scatter",
+                .since = {{9}, {11, "deprecated"}},
+                .inputs = {{"data"}, {"indices"}, {"updates"}},
+                .outputs = {{"output"}},
+                .attributes = axis,
+                .infer = infer_scatter_elements,
+                .aliases = {{0, 0, AliasKind::in_place}},
+                .backward = scatter_elements_rule,
+                .samples = scatter_samples});
   registry.add(
       {.name = "ScatterElements",
        .since = {{11}, {13}, {16, "reductions"}, {18, "reductions max and min"}},

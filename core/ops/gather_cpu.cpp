@@ -187,6 +187,7 @@ void register_gather_cpu(KernelRegistry& registry) {
   registry.add(
       {.op = "GatherGrad", .domain = kInternalDomain, .name = "eigen", .make = make_gather_grad});
   registry.add({.op = "GatherElements", .name = "plain", .make = make_gather_elements});
+  registry.add({.op = "Scatter", .name = "plain", .make = make_scatter_elements});
   registry.add({.op = "ScatterElements", .name = "plain", .make = make_scatter_elements});
 }
 

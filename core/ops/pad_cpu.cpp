@@ -67,6 +67,14 @@ class PadMap {
     if (offsets_.empty()) offsets_.push_back({0});
   }
 
+  /// Whether the tables, one entry a position of each axis, stay small. Their size comes from pads
+  /// that a file may set to anything.
+  static bool fits(const Shape& whole) {
+    constexpr std::int64_t kMostPositions = std::int64_t{1} << 24;
+    return std::all_of(whole.begin(), whole.end(),
+                       [](std::int64_t dim) { return dim <= kMostPositions; });
+  }
+
   std::int64_t rows() const { return rows_; }
   std::int64_t width() const { return static_cast<std::int64_t>(offsets_.back().size()); }
   /// Groups of rows that share no element of the data.
@@ -103,6 +111,7 @@ Kernel make_pad(KernelRequest& request) {
   const auto amounts = pad_amounts(context, x.rank());
   if (!amounts) return {};
   const PadMode mode = pad_mode(request.node());
+  if (mode != PadMode::constant && !PadMap::fits(y)) return {};
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {
     if (mode == PadMode::constant) {
@@ -125,6 +134,7 @@ Kernel make_pad_grad(KernelRequest& request) {
   const Shape& dy = request.shape();
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
+  if (!PadMap::fits(dy)) return {};
   const PadMap map(pad_mode(request.node()), dx, dy, request.attributes().get_ints("before"));
   const std::int64_t rows = dy.size() == 0 ? 0 : map.rows() / map.leading();
   Kernel kernel;

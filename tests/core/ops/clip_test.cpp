@@ -41,7 +41,7 @@ TEST(Clip, BoundsWereAttributesBeforeOpset11) {
   EXPECT_THAT(floats(call_old_op("Clip", 7, {x}, {{"min", 0.0F}, {"max", 6.0F}})),
               ElementsAre(0, 0, 6));
   EXPECT_THAT(floats(call_old_op("Clip", 10, {x}, {{"max", 6.0F}})), ElementsAre(-2, 0, 6));
-  EXPECT_THAT(floats(call_old_op("Clip", 6, {x})), ElementsAre(-2, 0, 9));
+  EXPECT_THAT(floats(call_old_op("Clip", 9, {x})), ElementsAre(-2, 0, 9));
 }
 
 /// Where no one says the type of the input yet: a chain of old nodes without value_info.

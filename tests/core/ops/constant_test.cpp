@@ -32,6 +32,12 @@ TEST(Range, StopsBeforeTheLimit) {
   EXPECT_EQ(kind_of([] { range<std::int64_t>(INT64_MIN, INT64_MAX, 1); }), ErrorKind::shape);
 }
 
+TEST(Range, HalvesAreComputedAsFloats) {
+  const auto half = [](float value) { return Tensor::scalar(value).cast(DType::f16); };
+  const Tensor y = call_op("Range", {half(1), half(3), half(0.75F)})[0];
+  EXPECT_THAT(to_double(y), ElementsAre(1, 1.75, 2.5));
+}
+
 TEST(Shape, PartOfTheDims) {
   const Tensor x = Tensor::zeros(DType::f32, {2, 3, 4});
   const auto dims = [&](const Attributes& attributes) {

@@ -7,10 +7,10 @@ namespace graft {
 namespace {
 
 using testing::call_internal_op;
+using testing::call_old_op;
 using testing::call_op;
 using ::testing::ElementsAre;
 using testing::floats;
-using testing::OneNode;
 
 Tensor matrix() {
   return Tensor::from<float>({2, 3}, {1, 2, 3, 4, 5, 6});
@@ -72,6 +72,12 @@ TEST(ScatterElements, OverwritesOrReduces) {
   EXPECT_THAT(scatter("max", {1, 1}), ElementsAre(1, 20, 3, 4, 5, 6));
   EXPECT_THAT(scatter("min", {1, 1}), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_EQ(kind_of([&] { scatter("sum", {0, 1}); }), ErrorKind::model);
+}
+
+TEST(ScatterElements, WasOnceScatter) {
+  const Tensor y =
+      call_old_op("Scatter", 9, {matrix(), ids({1, 1}, {1}), Tensor::from<float>({1, 1}, {10})});
+  EXPECT_THAT(floats(y), ElementsAre(1, 2, 3, 10, 5, 6));
 }
 
 TEST(GatherNd, ElementsSlicesAndBatches) {

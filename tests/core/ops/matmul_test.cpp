@@ -10,7 +10,6 @@ using testing::call_internal_op;
 using testing::call_op;
 using ::testing::ElementsAre;
 using testing::floats;
-using testing::OneNode;
 
 Tensor matrix() {
   return Tensor::from<float>({2, 3}, {1, 2, 3, 4, 5, 6});

@@ -43,7 +43,7 @@ TEST(Pad, ValueAndAxes) {
 
 TEST(Pad, TakesPadsAndValueAsAttributesBefore11) {
   const Attributes attributes{{"pads", std::vector<std::int64_t>{1, 0}}, {"value", 5.0F}};
-  EXPECT_THAT(floats(call_old_op("Pad", 2, {one_to_three()}, attributes)), ElementsAre(5, 1, 2, 3));
+  EXPECT_THAT(floats(call_old_op("Pad", 7, {one_to_three()}, attributes)), ElementsAre(5, 1, 2, 3));
 }
 
 TEST(Pad, RefusesWhatDoesNotFit) {
