@@ -2,110 +2,17 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
+#include "core/ops/pool_geometry_internal.h"
+#include "core/ops/pool_tiles_internal.h"
 #include "core/ops/registry.h"
-#include "core/ops/window.h"
 
 namespace graft {
 namespace {
 
 using PoolTypes = TypeList<float, double, std::int8_t, std::uint8_t>;
-
-/// The planes [N*C] and the windows over each.
-struct PoolGeometry {
-  /// Only for 1 to 3 spatial axes. Indices within a plane fit into 32 bits (see `fits`).
-  PoolGeometry(const Node& node, const Shape& x) : planes(x[0] * x[1]) {
-    const int rank = x.rank() - 2;
-    const WindowAttributes window(node, rank);
-    for (int i = 0; i < rank; ++i) {
-      axes[static_cast<std::size_t>(3 - rank + i)] = window.axis(i, x[i + 2]);
-    }
-  }
-
-  static bool fits(const Shape& x) {
-    return x.rank() <= 5 && x.size(2, x.rank()) <= std::numeric_limits<std::int32_t>::max();
-  }
-  std::int64_t input_plane() const { return axes[0].input * axes[1].input * axes[2].input; }
-  std::int64_t output_plane() const { return axes[0].output * axes[1].output * axes[2].output; }
-
-  /// Calls body(plane) for all planes, over all threads.
-  template <class Body>
-  void for_each_plane(Body&& body) const {
-    constexpr std::int64_t kElementsWorthAThread = 8192;
-    const std::int64_t taps = axes[0].kernel * axes[1].kernel * axes[2].kernel;
-    const std::int64_t work =
-        std::max<std::int64_t>({1, input_plane(), std::min(taps, input_plane()) * output_plane()});
-    parallel_for(planes, kElementsWorthAThread / work + 1, [&](auto first, auto last) {
-      for (std::int64_t plane = first; plane < last; ++plane) body(plane);
-    });
-  }
-
-  std::int64_t planes;
-  WindowAxes axes{};
-};
-
-/// A piece of one row of outputs, small enough for the stack.
-struct RowPiece {
-  static constexpr std::int64_t kMost = 128;
-  std::int64_t depth;
-  std::int64_t height;
-  std::int64_t first;  ///< along the width
-  std::int64_t count;
-  std::int64_t y;  ///< offset of the first output within its plane
-};
-
-template <class Body>
-void for_each_row_piece(const WindowAxes& axes, Body&& body) {
-  const auto& [depth, height, width] = axes;
-  std::int64_t y = 0;
-  for (std::int64_t d = 0; d < depth.output; ++d) {
-    for (std::int64_t h = 0; h < height.output; ++h) {
-      for (std::int64_t first = 0; first < width.output; first += RowPiece::kMost) {
-        const std::int64_t count = std::min(RowPiece::kMost, width.output - first);
-        body(RowPiece{d, h, first, count, y});
-        y += count;
-      }
-    }
-  }
-}
-
-/// Calls body(i, x, count, stride) for each tap of the window, in row-major order: outputs
-/// i ... i + count - 1 of the piece meet elements x, x + stride, ... of the plane. The stride is a
-/// compile-time 1 or 2 where it can be, so that loops vectorise.
-template <class Body>
-void for_each_tap(const WindowAxes& axes, const RowPiece& piece, Body&& body) {
-  const auto& [depth, height, width] = axes;
-  const Span d = depth.taps_of_output(piece.depth);
-  const Span h = height.taps_of_output(piece.height);
-  // Later outputs begin with earlier taps; none needs a tap outside of this range.
-  const std::int64_t first_tap = width.taps_of_output(piece.first + piece.count - 1).first;
-  const std::int64_t last_tap = width.taps_of_output(piece.first).last;
-  for (std::int64_t kd = d.first; kd < d.last; ++kd) {
-    for (std::int64_t kh = h.first; kh < h.last; ++kh) {
-      const std::int64_t row =
-          (depth.position(piece.depth, kd) * height.input + height.position(piece.height, kh)) *
-          width.input;
-      for (std::int64_t kw = first_tap; kw < last_tap; ++kw) {
-        const Span all = width.outputs_of_tap(kw);
-        const std::int64_t first = std::max(all.first, piece.first);
-        const std::int64_t count = std::min(all.last, piece.first + piece.count) - first;
-        if (count <= 0) continue;
-        const std::int64_t i = first - piece.first;
-        const std::int64_t x = row + width.position(first, kw);
-        if (width.stride == 1) {
-          body(i, x, count, std::integral_constant<std::int64_t, 1>{});
-        } else if (width.stride == 2) {
-          body(i, x, count, std::integral_constant<std::int64_t, 2>{});
-        } else {
-          body(i, x, count, width.stride);
-        }
-      }
-    }
-  }
-}
 
 template <class T>
 constexpr T kLowest = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
@@ -116,14 +23,13 @@ void max_pool(const PoolGeometry& g, const T* x, T* y) {
   g.for_each_plane([&](std::int64_t plane) {
     const T* const from = x + plane * g.input_plane();
     T* const to = y + plane * g.output_plane();
+    if (are_tiles(g.axes)) return max_pool_tiles(g.axes, from, to);
     for_each_row_piece(g.axes, [&](const RowPiece& piece) {
       T* const row = to + piece.y;
       std::fill_n(row, piece.count, kLowest<T>);
-      for_each_tap(g.axes, piece, [&](auto i, auto at, auto count, auto stride) {
+      for_each_tap(g, piece, [&](auto i, auto at, auto count, auto stride) {
         for (std::int64_t k = 0; k < count; ++k) {
-          const T value = from[at + k * stride];
-          // NaN wins.
-          row[i + k] = (value > row[i + k]) | (value != value) ? value : row[i + k];
+          row[i + k] = greater_of(row[i + k], from[at + k * stride]);
         }
       });
     });
@@ -136,17 +42,18 @@ struct RowArgmax {
   std::array<T, RowPiece::kMost> best;
   std::array<std::int32_t, RowPiece::kMost> index;
 
-  void find(const WindowAxes& axes, const RowPiece& piece, const T* x) {
+  void find(const PoolGeometry& g, const RowPiece& piece, const T* x) {
     std::fill_n(best.begin(), piece.count, kLowest<T>);
     std::fill_n(index.begin(), piece.count, -1);
-    for_each_tap(axes, piece, [&](auto i, auto at, auto count, auto stride) {
+    for_each_tap(g, piece, [&](auto i, auto at, auto count, auto stride) {
       T* const b = best.data() + i;
       std::int32_t* const found = index.data() + i;
       for (std::int64_t k = 0; k < count; ++k) {
         const T value = x[at + k * stride];
-        const bool is_better = (value > b[k]) | (value != value) | (found[k] < 0);
-        b[k] = is_better ? value : b[k];
-        found[k] = is_better ? static_cast<std::int32_t>(at + k * stride) : found[k];
+        const auto here = static_cast<std::int32_t>(at + k * stride);
+        const std::int32_t known = found[k] < 0 ? here : found[k];
+        found[k] = if_greater(value, b[k], here, known);
+        b[k] = greater_of(b[k], value);
       }
     });
   }
@@ -168,7 +75,7 @@ void max_pool_with_indices(const PoolGeometry& g, bool is_column_major, const T*
     const std::int64_t start = plane * g.input_plane();
     for_each_row_piece(g.axes, [&](const RowPiece& piece) {
       RowArgmax<T> row;
-      row.find(g.axes, piece, x + start);
+      row.find(g, piece, x + start);
       const std::int64_t at = plane * g.output_plane() + piece.y;
       std::copy_n(row.best.begin(), piece.count, y + at);
       for (std::int64_t i = 0; i < piece.count; ++i) {
@@ -183,11 +90,13 @@ template <class T>
 void max_pool_grad(const PoolGeometry& g, const T* x, const T* dy, T* dx) {
   g.for_each_plane([&](std::int64_t plane) {
     const T* const from = dy + plane * g.output_plane();
+    const T* const values = x + plane * g.input_plane();
     T* const to = dx + plane * g.input_plane();
+    if (are_tiles(g.axes)) return max_pool_grad_tiles(g.axes, values, from, to);
     std::fill_n(to, g.input_plane(), T(0));
     for_each_row_piece(g.axes, [&](const RowPiece& piece) {
       RowArgmax<T> row;
-      row.find(g.axes, piece, x + plane * g.input_plane());
+      row.find(g, piece, values);
       for (std::int64_t i = 0; i < piece.count; ++i) {
         const std::int32_t index = row.index[static_cast<std::size_t>(i)];
         if (index >= 0) to[index] += from[piece.y + i];
@@ -199,42 +108,55 @@ void max_pool_grad(const PoolGeometry& g, const T* x, const T* dy, T* dx) {
 /// Divides each output of a piece by the number of elements in its window.
 class AverageDivisor {
  public:
-  AverageDivisor(const WindowAxes& axes, bool includes_padding)
-      : axes_(axes), includes_padding_(includes_padding) {}
+  AverageDivisor(const WindowAxes& axes, bool includes_padding) : axes_(axes) {
+    for (WindowAxis& axis : axes_) {
+      if (!includes_padding) continue;
+      // A window that ceil_mode lets run past the padding counts up to the padding's end.
+      axis.input += axis.pad_begin + axis.pad_end;
+      axis.pad_begin = 0;
+      axis.pad_end = 0;
+    }
+    full_ = {axes_[2].outputs_of_tap(0).first, axes_[2].outputs_of_tap(axes_[2].kernel - 1).last};
+  }
 
   /// to[i] = from[i] / count.
   template <class T>
   void divide(const RowPiece& piece, const T* from, T* to) const {
-    const std::int64_t rows = taps(axes_[0], piece.depth) * taps(axes_[1], piece.height);
-    for (std::int64_t i = 0; i < piece.count; ++i) {
-      const std::int64_t count = rows * taps(axes_[2], piece.first + i);
+    const std::int64_t rows = axes_[0].taps_of_output(piece.depth).count() *
+                              axes_[1].taps_of_output(piece.height).count();
+    const std::int64_t first = std::clamp<std::int64_t>(full_.first - piece.first, 0, piece.count);
+    const std::int64_t last = std::clamp(full_.last - piece.first, first, piece.count);
+    divide_border(piece, rows, 0, first, from, to);
+    const T whole = static_cast<T>(std::max<std::int64_t>(1, rows * axes_[2].kernel));
+    for (std::int64_t i = first; i < last; ++i) to[i] = from[i] / whole;
+    divide_border(piece, rows, last, piece.count, from, to);
+  }
+
+ private:
+  template <class T>
+  void divide_border(const RowPiece& piece, std::int64_t rows, std::int64_t first,
+                     std::int64_t last, const T* from, T* to) const {
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t count = rows * axes_[2].taps_of_output(piece.first + i).count();
       to[i] = from[i] / static_cast<T>(std::max<std::int64_t>(1, count));
     }
   }
 
- private:
-  std::int64_t taps(const WindowAxis& axis, std::int64_t output) const {
-    // A window that ceil_mode lets run past the padding counts up to the padding's end.
-    if (includes_padding_) {
-      return axis.taps_between(output, -axis.pad_begin, axis.input + axis.pad_end).count();
-    }
-    return axis.taps_of_output(output).count();
-  }
-
-  const WindowAxes& axes_;
-  bool includes_padding_;
+  WindowAxes axes_;
+  /// The columns whose windows have all their taps.
+  Span full_{};
 };
 
 template <class T>
-void average_pool(const PoolGeometry& g, bool includes_padding, const T* x, T* y) {
-  const AverageDivisor divisor(g.axes, includes_padding);
+void average_pool(const PoolGeometry& g, const AverageDivisor& divisor, const T* x, T* y) {
   g.for_each_plane([&](std::int64_t plane) {
     const T* const from = x + plane * g.input_plane();
     T* const to = y + plane * g.output_plane();
+    if (are_tiles(g.axes)) return average_pool_tiles(g.axes, from, to);
     for_each_row_piece(g.axes, [&](const RowPiece& piece) {
       T* const row = to + piece.y;
       std::fill_n(row, piece.count, T(0));
-      for_each_tap(g.axes, piece, [&](auto i, auto at, auto count, auto stride) {
+      for_each_tap(g, piece, [&](auto i, auto at, auto count, auto stride) {
         for (std::int64_t k = 0; k < count; ++k) row[i + k] += from[at + k * stride];
       });
       divisor.divide(piece, row, row);
@@ -243,16 +165,16 @@ void average_pool(const PoolGeometry& g, bool includes_padding, const T* x, T* y
 }
 
 template <class T>
-void average_pool_grad(const PoolGeometry& g, bool includes_padding, const T* dy, T* dx) {
-  const AverageDivisor divisor(g.axes, includes_padding);
+void average_pool_grad(const PoolGeometry& g, const AverageDivisor& divisor, const T* dy, T* dx) {
   g.for_each_plane([&](std::int64_t plane) {
     const T* const from = dy + plane * g.output_plane();
     T* const to = dx + plane * g.input_plane();
+    if (are_tiles(g.axes)) return average_pool_grad_tiles(g.axes, from, to);
     std::fill_n(to, g.input_plane(), T(0));
     for_each_row_piece(g.axes, [&](const RowPiece& piece) {
       std::array<T, RowPiece::kMost> row;
       divisor.divide(piece, from + piece.y, row.data());
-      for_each_tap(g.axes, piece, [&](auto i, auto at, auto count, auto stride) {
+      for_each_tap(g, piece, [&](auto i, auto at, auto count, auto stride) {
         const T* const part = row.data() + i;
         for (std::int64_t k = 0; k < count; ++k) to[at + k * stride] += part[k];
       });
@@ -299,20 +221,20 @@ Kernel make_max_pool_grad(KernelRequest& request) {
 Kernel make_average_pool(KernelRequest& request) {
   const bool pads = request.attributes().get_int("count_include_pad", 0) != 0;
   return make_pool(FloatTypes{}, request, request.shape(), [pads]<class T>(const PoolGeometry& g) {
-    return Kernel([g, pads](const KernelArgs& args) {
-      average_pool(g, pads, args.input<T>(0), args.output<T>());
+    return Kernel([g, divisor = AverageDivisor(g.axes, pads)](const KernelArgs& args) {
+      average_pool(g, divisor, args.input<T>(0), args.output<T>());
     });
   });
 }
 
 Kernel make_average_pool_grad(KernelRequest& request) {
   const bool pads = request.attributes().get_int("count_include_pad", 0) != 0;
-  return make_pool(FloatTypes{}, request, request.output().shape,
-                   [pads]<class T>(const PoolGeometry& g) {
-                     return Kernel([g, pads](const KernelArgs& args) {
-                       average_pool_grad(g, pads, args.input<T>(0), args.output<T>());
-                     });
-                   });
+  return make_pool(
+      FloatTypes{}, request, request.output().shape, [pads]<class T>(const PoolGeometry& g) {
+        return Kernel([g, divisor = AverageDivisor(g.axes, pads)](const KernelArgs& args) {
+          average_pool_grad(g, divisor, args.input<T>(0), args.output<T>());
+        });
+      });
 }
 
 /// y[plane] = reduce(elements, count) for every plane.

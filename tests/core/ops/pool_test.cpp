@@ -75,6 +75,23 @@ TEST(MaxPoolGrad, GoesToTheFirstOfEqualMaxima) {
   EXPECT_THAT(floats(dx[0]), ElementsAre(0, 5, 0, 0));
 }
 
+TEST(MaxPoolGrad, GoesToTheFirstInLongRowsToo) {
+  const Tensor x = Tensor::full(DType::f32, {1, 1, 2, 38}, 7);
+  const Tensor dy = Tensor::full(DType::f32, {1, 1, 1, 19}, 3);
+  const auto dx = floats(call_internal_op(
+      "MaxPoolGrad", {x, dy}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}})[0]);
+  for (std::size_t i = 0; i < dx.size(); ++i) EXPECT_EQ(dx[i], i < 38 && i % 2 == 0 ? 3 : 0) << i;
+}
+
+TEST(MaxPoolGrad, NanTakesTheGradient) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::from<float>({1, 1, 2, 4}, {1, 2, nan, 9, nan, 3, 4, 5});
+  const Tensor dy = Tensor::from<float>({1, 1, 1, 2}, {10, 20});
+  const Attributes attributes{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
+  EXPECT_THAT(floats(call_internal_op("MaxPoolGrad", {x, dy}, attributes)[0]),
+              ElementsAre(0, 0, 20, 0, 10, 0, 0, 0));
+}
+
 TEST(MaxPoolGrad, AddsUpWhereWindowsOverlap) {
   const Tensor x = Tensor::from<float>({1, 1, 4}, {0, 9, 1, 2});
   const Tensor dy = Tensor::from<float>({1, 1, 3}, {10, 20, 30});
