@@ -17,7 +17,8 @@ struct Seed {
 /// their seeds, summed) with respect to each of `wanted`. Returns one value a wanted one; null
 /// where nothing flows. All shapes must be known and no op may be left to decompose. Throws
 /// Error{unsupported} that lists every node without a gradient between `wanted` and the outputs,
-/// with its reason, before it adds anything.
+/// with its reason, before it adds anything. A rule may still refuse a special case (a reduction of
+/// ScatterND, say) by the same error when it is reached.
 std::vector<Value*> backward(Graph& graph, const std::vector<Seed>& seeds,
                              const std::vector<Value*>& wanted);
 

@@ -22,7 +22,7 @@ endfunction()
 # Static library graft_<name> of the folder's sources (and those of FOLDERS below it). DEPENDS are
 # Graft's own libraries, by <name>, and reach who links this one; PRIVATE is third party.
 #
-#   graft_library(graph DEPENDS tensor PRIVATE fmt::fmt)
+#   graft_library(graph DEPENDS tensor PRIVATE ZLIB::ZLIB)
 function(graft_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;DEPENDS;PRIVATE")
   set(target graft_${name})

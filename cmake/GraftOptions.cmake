@@ -21,6 +21,16 @@ set(graft_compile_options
 if(GRAFT_NATIVE)
   list(APPEND graft_compile_options -march=native)
 endif()
+
+# GCC 12.2 with AVX-512 turns a 32-byte constant whose upper words are zero into a broadcast of the
+# lowest one: std::vector<std::int64_t>{1, 1, 0, 0} holds 1, 1, 1, 1 (config/i386/i386-expand.cc,
+# ix86_convert_const_wide_int_to_broadcast, counts only the words that are not zero). Copies by
+# pieces of 16 bytes never meet that.
+include(CheckCXXCompilerFlag)
+check_cxx_compiler_flag("-mmove-max=128 -mstore-max=128" GRAFT_HAS_MOVE_MAX)
+if(GRAFT_HAS_MOVE_MAX AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND graft_compile_options -mmove-max=128 -mstore-max=128)
+endif()
 if(GRAFT_WERROR)
   list(APPEND graft_compile_options -Werror
        $<$<CXX_COMPILER_ID:GNU>:-Wno-error=array-bounds>

@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -161,13 +163,21 @@ void File::read(std::uint64_t offset, void* target, std::size_t count) const {
   }
 }
 
+std::string make_buffer(std::uint64_t bytes, std::string_view file) {
+  try {
+    return std::string(bytes, '\0');
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    fail(ErrorKind::memory, "no memory for ", bytes, " bytes of '", file, "'");
+  }
+}
+
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
   const File file = File::open(path);
   if (file.size() > max_bytes) {
     fail(ErrorKind::io, "'", file.name(), "' has ", file.size(), " bytes, more than the limit of ",
          max_bytes);
   }
-  std::string bytes(file.size(), '\0');
+  std::string bytes = make_buffer(file.size(), file.name());
   file.read(0, bytes.data(), bytes.size());
   return bytes;
 }

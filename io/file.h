@@ -35,6 +35,9 @@ class File {
   std::string name_;
 };
 
+/// Memory for bytes of a file. Throws Error{memory}, naming the file, if there is not enough.
+std::string make_buffer(std::uint64_t bytes, std::string_view file);
+
 /// The whole file. Throws Error{io} if it is longer than `max_bytes`, before reading it.
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes);
 

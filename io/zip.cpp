@@ -53,7 +53,7 @@ std::string read_range(const File& file, std::uint64_t offset, std::uint64_t cou
     fail(ErrorKind::io, "zip: ", count, " bytes from byte ", offset, " leave the file of ",
          file.size());
   }
-  std::string bytes(count, '\0');
+  std::string bytes = make_buffer(count, file.name());
   file.read(offset, bytes.data(), bytes.size());
   return bytes;
 }
@@ -232,7 +232,7 @@ std::string ZipReader::read(const ZipEntry& entry) const {
                                     number_at<std::uint16_t>(header, 28);
   std::string content = read_range(file_, data_offset, entry.compressed_bytes);
   if (entry.method == Z_DEFLATED) {
-    std::string inflated(entry.bytes, '\0');
+    std::string inflated = make_buffer(entry.bytes, entry.name);
     inflate_all(content, inflated, entry.name);
     content = std::move(inflated);
   }

@@ -40,8 +40,7 @@ double after_warmup(const Schedule& s, std::int64_t step, std::int64_t total) {
     case Schedule::Kind::exponential:
       return std::pow(static_cast<double>(s.gamma), at);
     case Schedule::Kind::cosine:
-      return half_cosine(1.0, s.floor,
-                         total > 0 ? std::min(1.0, at / static_cast<double>(total)) : 1.0);
+      return half_cosine(1.0, s.floor, std::min(1.0, at / static_cast<double>(total)));
     case Schedule::Kind::one_cycle:
       return one_cycle(s, step, total);
   }
@@ -65,10 +64,15 @@ void check(const Schedule& s) {
 
 float Schedule::factor(std::int64_t step, std::int64_t total) const {
   check(*this);
+  if (needs_total() && total <= 0) {
+    fail(ErrorKind::argument, "schedule ", kNames.at(static_cast<std::size_t>(kind)),
+         " needs the total number of updates; got ", total);
+  }
   if (step < warmup) {
     return static_cast<float>(static_cast<double>(step + 1) / static_cast<double>(warmup));
   }
-  return static_cast<float>(after_warmup(*this, step - warmup, total - warmup));
+  return static_cast<float>(
+      after_warmup(*this, step - warmup, std::max<std::int64_t>(1, total - warmup)));
 }
 
 std::vector<std::string> schedule_names() {

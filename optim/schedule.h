@@ -12,8 +12,8 @@ namespace graft {
 struct Schedule {
   enum class Kind { constant, step, exponential, cosine, one_cycle };
   Kind kind = Kind::constant;
-  /// Updates at the start during which the rate rises linearly from 0 (0: none). The schedule
-  /// proper runs over the updates that follow.
+  /// Updates at the start during which the rate rises linearly from 1/warmup (0: none). The
+  /// schedule proper runs over the updates that follow.
   std::int64_t warmup = 0;
   /// step: the rate is multiplied by gamma every `every` updates.
   /// exponential: every update.
@@ -27,8 +27,12 @@ struct Schedule {
   float div = 25.0F;
   float final_div = 1e4F;
 
+  /// Cosine and one_cycle run over all updates, so they must know how many there are.
+  bool needs_total() const { return kind == Kind::cosine || kind == Kind::one_cycle; }
+
   /// What the base rate is multiplied by in update `step` (from 0) of `total`; past the end the
-  /// last value stays. Throws Error{argument} if a setting makes no sense.
+  /// last value stays. Throws Error{argument} if a setting makes no sense, or if `total` is needed
+  /// and not above 0.
   float factor(std::int64_t step, std::int64_t total) const;
 };
 

@@ -1,10 +1,8 @@
 #include "train/evaluator.h"
 
-#include <algorithm>
-
-#include "core/ops/builder.h"
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
+#include "core/runtime/recent.h"
 #include "train/step_graph.h"
 
 namespace graft {
@@ -19,16 +17,15 @@ struct Evaluator::State {
 };
 
 Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
-  const auto at =
-      std::ranges::find_if(plans, [&](const Plan& plan) { return plan.accepts(inputs); });
-  if (at != plans.end()) return *at;
+  const auto accepts = [&](const Plan& plan) { return plan.accepts(inputs); };
+  if (Plan* const plan = find_recent(plans, accepts)) return *plan;
   std::vector<ValueType> types;
   for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
   const ValueType target_type = types.back();
   types.pop_back();
-  return plans.emplace_back(
-      build_evaluation_graph(model, options.loss, options.output, types, target_type),
-      PlanOptions{.device = target_device});
+  return add_recent(
+      plans, Plan(build_evaluation_graph(model, options.loss, options.output, types, target_type),
+                  {.device = target_device}));
 }
 
 Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
@@ -37,10 +34,10 @@ Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
   state_->target_device = &device(options.device);
   state_->options = std::move(options);
   passes::upgrade_opset(state_->model);
-  // Weights may change between runs: nothing made from them is folded into a plan.
-  for (Value* initializer : state_->model.graph().initializers()) {
-    const Tensor& tensor = initializer->initializer();
-    initializer->is_variable = is_float(tensor.dtype()) && tensor.rank() > 0;
+  // Nothing made from what changes between runs is folded into a plan.
+  for (const std::string& name : state_->options.parameters) {
+    Value* const value = state_->model.graph().find(name);
+    if (value != nullptr && value->is_initializer()) value->is_variable = true;
   }
 }
 

@@ -25,9 +25,11 @@ struct EvaluatorOptions {
   /// The output that the loss judges; empty: the first.
   std::string output = "";
   std::string device = "auto";
+  /// Initializers that change between runs, because they are being trained.
+  std::vector<std::string> parameters = {};
 };
 
-/// Measures a model in inference form on data, with the weights that it has at that moment.
+/// Measures a model in inference form on data. Shares the model's weights.
 class Evaluator {
  public:
   /// Throws Error{unsupported} that lists the ops that Graft does not know, Error{argument} if the

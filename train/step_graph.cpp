@@ -2,8 +2,6 @@
 // nodes to one graph; start by looking at `build_step_graph`.
 #include "train/step_graph.h"
 
-#include <algorithm>
-
 #include "autograd/backward.h"
 #include "core/ops/builder.h"
 #include "core/passes/pass.h"
@@ -82,7 +80,6 @@ class StepBuilder : public LossBuilder {
   void add_backward(const std::vector<std::string>& parameters) {
     std::vector<Value*> wanted;
     for (const std::string& name : parameters) {
-      // A parameter that the judged output does not depend on is gone: it has no gradient.
       if (Value* const value = graph_->find(name)) wanted.push_back(value);
     }
     const std::vector<Value*> gradients = autograd::backward(*graph_, {{loss_}}, wanted);

@@ -1,11 +1,11 @@
 #include "train/train_step.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/graph/print.h"
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
+#include "core/runtime/recent.h"
 #include "train/step_graph.h"
 #include "train/trainable.h"
 
@@ -27,6 +27,15 @@ struct PlannedStep {
 float scalar_value(const Tensor& tensor) {
   return tensor.dtype() == DType::f64 ? static_cast<float>(*static_cast<double*>(tensor.data()))
                                       : *static_cast<float*>(tensor.data());
+}
+
+/// A trained Constant must hold the tensor that training changes: other spellings of its value
+/// (value_floats, say) become a tensor attribute.
+void share_with_constant(Model& model, const Value& parameter) {
+  const Value* const value = model.graph().find(parameter.name());
+  Node* const node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || !node->is("Constant") || node->attributes.has("value")) return;
+  node->attributes = {{"value", parameter.initializer()}};
 }
 
 }  // namespace
@@ -71,9 +80,10 @@ void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs, const Tenso
 }
 
 PlannedStep& TrainStep::State::planned(StepKind kind) {
-  for (const auto& candidate : plans) {
-    if (candidate->kind == kind && candidate->plan.accepts(plan_inputs)) return *candidate;
-  }
+  const auto accepts = [&](const std::unique_ptr<PlannedStep>& planned) {
+    return planned->kind == kind && planned->plan.accepts(plan_inputs);
+  };
+  if (const auto* const found = find_recent(plans, accepts)) return **found;
   std::vector<ValueType> types;
   for (const Tensor& input : plan_inputs) types.push_back(type_of(input));
   types.resize(types.size() - 2);  // without rate and step
@@ -86,9 +96,8 @@ PlannedStep& TrainStep::State::planned(StepKind kind) {
     classes = prediction[class_axis(options.loss, prediction)];
   }
   Plan plan(std::move(built.graph), {.device = target_device, .poison = options.poison});
-  plans.push_back(std::make_unique<PlannedStep>(
-      PlannedStep{kind, std::move(plan), std::move(built.gradient_names), classes}));
-  return *plans.back();
+  return *add_recent(plans, std::make_unique<PlannedStep>(PlannedStep{
+                                kind, std::move(plan), std::move(built.gradient_names), classes}));
 }
 
 TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_unique<State>()) {
@@ -107,6 +116,7 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   for (Value* value :
        choose_trainable(s.model.graph(), {options.trainable, options.freeze, options.parameters})) {
     value->is_variable = true;
+    share_with_constant(model, *value);
     s.parameters.push_back(value->name());
     s.parameter_count += value->initializer().size();
     s.parameter_bytes += value->initializer().bytes();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <regex>
 
 #include "core/ops/registry.h"

@@ -47,8 +47,10 @@ Trainer::Trainer(Model& model, TrainOptions options)
       total_updates_(options.total_updates),
       accumulate_(options.accumulate),
       step_(model, options),
-      evaluator_(model,
-                 {.loss = options.loss, .output = options.output, .device = options.device}) {}
+      evaluator_(model, {.loss = options.loss,
+                         .output = options.output,
+                         .device = options.device,
+                         .parameters = step_.parameter_names()}) {}
 
 StepReport Trainer::step(const Batch& batch) {
   StepReport report;

@@ -54,8 +54,8 @@ class Trainer {
   /// As TrainStep. `options.total_updates`, when 0, is set by `fit` from loader and epochs.
   explicit Trainer(Model& model, TrainOptions options = {});
 
-  /// One step. Throws Error{numeric}, before anything else happens with it, if the loss is NaN or
-  /// infinite (the update of that step has been made by then).
+  /// One step. Throws Error{numeric} if the loss is NaN or infinite; the update of that step has
+  /// been made by then.
   StepReport step(const Batch& batch);
 
   /// Whole epochs. Throws what step and the loader throw.

@@ -8,7 +8,7 @@ namespace graft {
 
 /// Threads used by kernels. Starts as the number of cores this process may run on.
 int thread_count();
-/// Sets it for kernels planned from now on. Throws Error{argument} if below 1.
+/// Sets it for all parallel loops from now on; oneDNN's included. Throws Error{argument} if below 1.
 void set_thread_count(int count);
 
 /// While it lives, the calling thread treats denormals as zero: a denormal gradient slows a step

@@ -14,7 +14,6 @@ namespace graft::layers {
 Value* add(LayerContext& context, const Linear& layer, Value* input);
 Value* add(LayerContext& context, const Conv& layer, Value* input);
 Value* add(LayerContext& context, const BatchNorm& layer, Value* input);
-Value* add(LayerContext& context, const LayerNorm& layer, Value* input);
 Value* add(LayerContext& context, const Relu& layer, Value* input);
 Value* add(LayerContext& context, const Relu6& layer, Value* input);
 Value* add(LayerContext& context, const LeakyRelu& layer, Value* input);

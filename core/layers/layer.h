@@ -52,12 +52,6 @@ struct BatchNorm {
   float momentum = 0.9F;
 };
 
-/// Over the last dim; weight (ones), bias (zeros): [features]. Needs opset 17.
-struct LayerNorm {
-  std::string name{};
-  float epsilon = 1e-5F;
-};
-
 struct Relu {
   std::string name{};
 };
@@ -134,9 +128,9 @@ struct Residual {
   std::vector<Layer> shortcut;
 };
 
-using AnyLayer = std::variant<Linear, Conv, BatchNorm, LayerNorm, Relu, Relu6, LeakyRelu, Sigmoid,
-                              Tanh, Gelu, Silu, Softmax, LogSoftmax, MaxPool, AveragePool,
-                              GlobalAveragePool, Flatten, Dropout, Residual>;
+using AnyLayer = std::variant<Linear, Conv, BatchNorm, Relu, Relu6, LeakyRelu, Sigmoid, Tanh, Gelu,
+                              Silu, Softmax, LogSoftmax, MaxPool, AveragePool, GlobalAveragePool,
+                              Flatten, Dropout, Residual>;
 
 /// One of these; a type of its own, so that Residual can hold layers.
 struct Layer : AnyLayer {

@@ -15,7 +15,7 @@ LayerContext::LayerContext(Graph& graph, std::int64_t opset, std::uint64_t seed)
 }
 
 bool LayerContext::is_taken(const std::string& name) const {
-  for (const char* suffix : {"", ".weight", ".bias", ".running_mean"}) {
+  for (const char* suffix : {"", ".weight", ".bias", ".running_mean", ".running_var", ".ratio"}) {
     if (graph_.find(name + suffix) != nullptr) return true;
   }
   return false;

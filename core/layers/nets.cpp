@@ -27,6 +27,7 @@ const std::vector<Net>& nets() {
       {"lenet", "two 5x5 convolutions and two linear layers", lenet_layers},
       {"resnet18", "residual net for images from 32x32 on", resnet18_layers},
       {"resnet20", "small residual net for 32x32 images", resnet20_layers},
+      {"mobilenetv2", "inverted residuals of depthwise convolutions", mobilenetv2_layers},
   };
   return all;
 }

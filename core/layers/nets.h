@@ -43,5 +43,8 @@ std::vector<Layer> resnet18_layers(const Shape& input, std::int64_t classes);
 /// Source: the same, section 4.2 (n = 3: 16, 32, 64 channels), but with projections (option B)
 /// where the paper pads with zeros (option A).
 std::vector<Layer> resnet20_layers(const Shape& input, std::int64_t classes);
+/// Source: Sandler et al., arXiv 1801.04381, table 2. For images below 64 pixels the stem and the
+/// second stage have stride 1.
+std::vector<Layer> mobilenetv2_layers(const Shape& input, std::int64_t classes);
 
 }  // namespace graft

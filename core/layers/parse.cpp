@@ -134,13 +134,10 @@ Layer parse_pool(Arguments& arguments) {
   return pool;
 }
 
-template <class Norm>
-Layer parse_norm(Arguments& arguments) {
-  Norm norm{.name = arguments.name()};
+Layer parse_batch_norm(Arguments& arguments) {
+  BatchNorm norm{.name = arguments.name()};
   norm.epsilon = arguments.number_or(arguments.keyed("epsilon"), norm.epsilon);
-  if constexpr (requires { norm.momentum; }) {
-    norm.momentum = arguments.number_or(arguments.keyed("momentum"), norm.momentum);
-  }
+  norm.momentum = arguments.number_or(arguments.keyed("momentum"), norm.momentum);
   return norm;
 }
 
@@ -168,8 +165,7 @@ constexpr Row kRows[] = {
     {"conv",
      "conv:OUT[xKxK][:stride=SxS][:padding=PxP][:dilation=DxD][:groups=N][:bias=0|1][:seed=N]",
      parse_conv},
-    {"batch_norm", "batch_norm[:epsilon=E][:momentum=M]", parse_norm<BatchNorm>},
-    {"layer_norm", "layer_norm[:epsilon=E]", parse_norm<LayerNorm>},
+    {"batch_norm", "batch_norm[:epsilon=E][:momentum=M]", parse_batch_norm},
     {"relu", "relu", parse_plain<Relu>},
     {"relu6", "relu6", parse_plain<Relu6>},
     {"leaky_relu", "leaky_relu[:ALPHA]", parse_number<LeakyRelu, &LeakyRelu::alpha>},

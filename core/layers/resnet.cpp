@@ -1,30 +1,18 @@
-#include <algorithm>
-
 #include "core/layers/nets.h"
+#include "core/layers/nets_internal.h"
 
 namespace graft {
 namespace {
-
-/// A convolution that keeps the size but for its stride, without bias: batch norm follows.
-Layer conv(const std::string& name, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-  return Conv{.name = name,
-              .out = out,
-              .kernel = {kernel},
-              .stride = {stride},
-              .padding = {kernel / 2},
-              .bias = false,
-              .init = Init::normal_fan_out};
-}
 
 /// Two 3x3 convolutions; a projection on the shortcut where the shape changes.
 void add_block(std::vector<Layer>& layers, const std::string& name, std::int64_t in,
                std::int64_t out, std::int64_t stride) {
   Residual block{.name = name};
-  block.body = {conv(name + ".conv1", out, 3, stride), BatchNorm{.name = name + ".bn1"},
-                Relu{.name = name + ".relu1"}, conv(name + ".conv2", out, 3, 1),
+  block.body = {conv_for_norm(name + ".conv1", out, 3, stride), BatchNorm{.name = name + ".bn1"},
+                Relu{.name = name + ".relu1"}, conv_for_norm(name + ".conv2", out, 3, 1),
                 BatchNorm{.name = name + ".bn2"}};
   if (stride != 1 || in != out) {
-    block.shortcut = {conv(name + ".downsample.0", out, 1, stride),
+    block.shortcut = {conv_for_norm(name + ".downsample.0", out, 1, stride),
                       BatchNorm{.name = name + ".downsample.1"}};
   }
   layers.push_back(std::move(block));
@@ -47,15 +35,14 @@ void add_stages(std::vector<Layer>& layers, std::int64_t in,
 }
 
 std::vector<Layer> stem(std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-  return {conv("conv1", out, kernel, stride), BatchNorm{.name = "bn1"}, Relu{.name = "relu"}};
+  return {conv_for_norm("conv1", out, kernel, stride), BatchNorm{.name = "bn1"},
+          Relu{.name = "relu"}};
 }
 
 }  // namespace
 
 std::vector<Layer> resnet18_layers(const Shape& input, std::int64_t classes) {
-  constexpr std::int64_t kSmall = 64;
-  const bool is_small = std::all_of(input.begin() + std::min(1, input.rank()), input.end(),
-                                    [](std::int64_t pixels) { return pixels < kSmall; });
+  const bool is_small = is_small_image(input);
   std::vector<Layer> layers = is_small ? stem(64, 3, 1) : stem(64, 7, 2);
   if (!is_small) {
     layers.push_back(MaxPool{.name = "maxpool", .kernel = {3}, .stride = {2}, .padding = {1}});

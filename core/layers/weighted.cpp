@@ -116,20 +116,4 @@ Value* add(LayerContext& context, const BatchNorm& layer, Value* input) {
                       {{"epsilon", layer.epsilon}, {"momentum", layer.momentum}});
 }
 
-Value* add(LayerContext& context, const LayerNorm& layer, Value* input) {
-  const std::string name = context.name("layer_norm", layer.name);
-  const std::string who = "layer_norm '" + name + "'";
-  constexpr int kSince = 17;
-  if (context.opset() < kSince) {
-    fail(ErrorKind::unsupported, who, ": LayerNormalization came with opset ", kSince,
-         ", the model imports ", context.opset(), "; convert the model to a newer opset");
-  }
-  shape_of(who, *input, 1, kMostDims);
-  const std::int64_t features = features_of(who, *input, -1);
-  Value* const weight = constant(context, name + ".weight", *input, features, 1);
-  Value* const bias = constant(context, name + ".bias", *input, features, 0);
-  return context.node("LayerNormalization", {input, weight, bias}, name,
-                      {{"axis", -1}, {"epsilon", layer.epsilon}});
-}
-
 }  // namespace graft::layers

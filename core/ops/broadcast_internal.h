@@ -47,8 +47,8 @@ class BroadcastLoop {
   }
 
   std::int64_t size() const { return size_; }
-  /// 0 or 1: how far input k moves along a run.
-  std::int64_t inner_step(int k) const { return steps_.back()[k]; }
+  /// 0 or 1: how far each input moves along a run.
+  const Offsets& inner_steps() const { return steps_.back(); }
 
   /// Calls body(output_offset, input_offsets, count) for each run, or part of one, over all
   /// threads. Pieces are cut by elements, so few long runs are shared as evenly as many short ones.

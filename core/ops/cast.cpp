@@ -36,7 +36,9 @@ std::vector<Sample> cast_samples() {
   const SampleInput flags{.shape = {2}, .values = {0, 1}, .dtype = DType::boolean};
   const std::string stepped = "the result moves in steps";
   const auto from_floats = [&](std::string name, DType dtype) {
-    return Sample{.name = std::move(name), .inputs = {floats}, .attributes = cast_to(dtype),
+    return Sample{.name = std::move(name),
+                  .inputs = {floats},
+                  .attributes = cast_to(dtype),
                   .no_gradient_check = stepped};
   };
   return {
@@ -59,7 +61,8 @@ std::vector<Sample> cast_samples() {
 std::vector<Sample> cast_like_samples() {
   const SampleInput whole{.shape = {1}, .values = {0}, .dtype = DType::i32};
   return {
-      {.name = "to_integers", .inputs = {{{2, 3}, -9.0, 9.0}, whole},
+      {.name = "to_integers",
+       .inputs = {{{2, 3}, -9.0, 9.0}, whole},
        .no_gradient_check = "the result moves in steps"},
       {"to_doubles", {{{2, 3}}, {.shape = {}, .dtype = DType::f64}}},
   };

@@ -20,18 +20,23 @@ void infer_clip_from(InferContext& context, int first_bound) {
   context.copy_type(0);
 }
 
+/// A bound of the element type of `x`, which may be known only later.
+Value* bound_like(Value* x, float bound, std::string_view name, Builder& builder) {
+  if (x->dtype() != DType::undefined) {
+    return builder.constant(Tensor::full(x->dtype(), {}, bound), name);
+  }
+  const Expr number = builder.expr(builder.constant(Tensor::scalar(bound), name));
+  return call("CastLike", {number, builder.expr(x)}).value();
+}
+
 /// Attributes `min` and `max` became inputs in opset 11.
 void upgrade_clip(Node& node, std::int64_t from, Builder& builder) {
-  if (from >= 11) return;
-  const Value* const x = node.input(0);
-  if (x == nullptr || x->dtype() == DType::undefined) {
-    fail(ErrorKind::type, node.label(), ": the type of its input is not known");
-  }
+  Value* const x = node.input(0);
+  if (from >= 11 || x == nullptr) return;
   int index = 1;
   for (const std::string_view name : {"min", "max"}) {
     if (node.attributes.has(name)) {
-      const float bound = node.attributes.get_float(name, 0.0F);
-      node.set_input(index, builder.constant(Tensor::full(x->dtype(), {}, bound), name));
+      node.set_input(index, bound_like(x, node.attributes.get_float(name, 0.0F), name, builder));
       node.attributes.erase(name);
     }
     ++index;

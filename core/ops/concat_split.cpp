@@ -15,8 +15,8 @@ std::vector<std::int64_t> check_sizes(const Node& node, std::vector<std::int64_t
     if (left >= 0) left -= size;
   }
   if (left != 0 || static_cast<int>(sizes.size()) != node.output_count()) {
-    fail(ErrorKind::shape, node.label(), ": the ", sizes.size(), " sizes in split do not add up to ",
-         dim, " over ", node.output_count(), " outputs");
+    fail(ErrorKind::shape, node.label(), ": the ", sizes.size(),
+         " sizes in split do not add up to ", dim, " over ", node.output_count(), " outputs");
   }
   return sizes;
 }
@@ -194,16 +194,16 @@ void register_concat_split(OpRegistry& registry) {
                 .upgrade = upgrade_concat,
                 .backward = concat_rule,
                 .samples = concat_samples});
-  registry.add({.name = "Split",
-                .since = {{2}, {11, "negative axis"}, {13, "split as input"}, {18, "num_outputs"}},
-                .inputs = {{"input"}, {"split", Arity::optional}},
-                .outputs = {{"outputs", Arity::variadic}},
-                .attributes = {{"axis", AttributeType::integer},
-                               {"num_outputs", AttributeType::integer}},
-                .infer = infer_split,
-                .upgrade = upgrade_split,
-                .backward = split_rule,
-                .samples = split_samples});
+  registry.add(
+      {.name = "Split",
+       .since = {{2}, {11, "negative axis"}, {13, "split as input"}, {18, "num_outputs"}},
+       .inputs = {{"input"}, {"split", Arity::optional}},
+       .outputs = {{"outputs", Arity::variadic}},
+       .attributes = {{"axis", AttributeType::integer}, {"num_outputs", AttributeType::integer}},
+       .infer = infer_split,
+       .upgrade = upgrade_split,
+       .backward = split_rule,
+       .samples = split_samples});
 }
 
 }  // namespace graft

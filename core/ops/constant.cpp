@@ -209,9 +209,9 @@ std::vector<Sample> range_samples() {
                   {scalar(start, dtype), scalar(limit, dtype), scalar(delta, dtype)}};
   };
   return {
-      range("up", 1, 10, 2, DType::i64),       range("down", 10, 4, -2, DType::i64),
-      range("nothing", 5, 1, 1, DType::i64),   range("i32", 0, 5, 1, DType::i32),
-      range("i16", -3, 4, 3, DType::i16),      range("floats", 0.5, 3.0, 0.75, DType::f32),
+      range("up", 1, 10, 2, DType::i64),          range("down", 10, 4, -2, DType::i64),
+      range("nothing", 5, 1, 1, DType::i64),      range("i32", 0, 5, 1, DType::i32),
+      range("i16", -3, 4, 3, DType::i16),         range("floats", 0.5, 3.0, 0.75, DType::f32),
       range("floats_down", 3, 1, -1, DType::f32),
   };
 }
@@ -232,22 +232,23 @@ std::vector<Sample> eye_like_samples() {
 
 /// Constant, ConstantOfShape, Shape, Size, Range, EyeLike: what does not depend on float inputs.
 void register_constant(OpRegistry& registry) {
-  registry.add({.name = "Constant",
-                .since = {{1}, {9}, {11, "sparse_value"}, {12, "value_*"}, {13}, {19}, {21}, {23},
-                          {24}, {25}},
-                .inputs = {},
-                .outputs = {{"output"}},
-                .attributes = {{"value", AttributeType::tensor},
-                               {"value_int", AttributeType::integer},
-                               {"value_ints", AttributeType::integers},
-                               {"value_float", AttributeType::number},
-                               {"value_floats", AttributeType::numbers},
-                               {"value_string", AttributeType::text},
-                               {"value_strings", AttributeType::texts}},
-                .infer = infer_constant,
-                .upgrade = upgrade_constant,
-                .backward = kNoInput,
-                .samples = constant_samples});
+  registry.add(
+      {.name = "Constant",
+       .since =
+           {{1}, {9}, {11, "sparse_value"}, {12, "value_*"}, {13}, {19}, {21}, {23}, {24}, {25}},
+       .inputs = {},
+       .outputs = {{"output"}},
+       .attributes = {{"value", AttributeType::tensor},
+                      {"value_int", AttributeType::integer},
+                      {"value_ints", AttributeType::integers},
+                      {"value_float", AttributeType::number},
+                      {"value_floats", AttributeType::numbers},
+                      {"value_string", AttributeType::text},
+                      {"value_strings", AttributeType::texts}},
+       .infer = infer_constant,
+       .upgrade = upgrade_constant,
+       .backward = kNoInput,
+       .samples = constant_samples});
   registry.add({.name = "ConstantOfShape",
                 .since = {{9}, {20}, {21}, {23}, {24}, {25}},
                 .inputs = {{"input"}},

@@ -44,20 +44,25 @@ Kernel make_size(KernelRequest& request) {
   return copy_kernel(Tensor::scalar(request.shape().size()));
 }
 
+/// `Sum` is the type that it computes in.
+template <class T, class Sum = T>
+Kernel range_kernel(const KernelRequest& request) {
+  return [size = request.output().shape.size()](const KernelArgs& args) {
+    const auto start = static_cast<Sum>(*args.input<T>(0));
+    const auto delta = static_cast<Sum>(*args.input<T>(2));
+    for (std::int64_t i = 0; i < size; ++i) {
+      const auto steps = wrapping(static_cast<Sum>(i)) * wrapping(delta);
+      args.output<T>()[i] = static_cast<T>(wrapping(start) + steps);
+    }
+  };
+}
+
 Kernel make_range(KernelRequest& request) {
-  const std::int64_t size = request.output().shape.size();
   Kernel kernel;
   visit_dtype(TypeList<float, double, std::int64_t, std::int32_t, std::int16_t>{}, request.dtype(),
-              [&]<class T>() {
-                kernel = [size](const KernelArgs& args) {
-                  const T start = *args.input<T>(0);
-                  const T delta = *args.input<T>(2);
-                  for (std::int64_t i = 0; i < size; ++i) {
-                    args.output<T>()[i] = static_cast<T>(wrapping(start) +
-                                                           wrapping(static_cast<T>(i)) * wrapping(delta));
-                  }
-                };
-              });
+              [&]<class T>() { kernel = range_kernel<T>(request); });
+  visit_dtype(TypeList<Half, BFloat16>{}, request.dtype(),
+              [&]<class T>() { kernel = range_kernel<T, float>(request); });
   return kernel;
 }
 

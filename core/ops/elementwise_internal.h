@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -62,53 +61,45 @@ void apply_run(std::int64_t count, R* y, const Function& function, Operands... x
   for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(function(x[i]...));
 }
 
-/// The same with every input moving, but `still` (if not -1), which repeats one element.
-template <int still, class R, class... Ts, class Function, std::size_t... k>
-void apply_run(std::int64_t count, R* y, const Function& function, std::index_sequence<k...>,
-               const Ts*... x) {
-  apply_run(count, y, function, Operand<Ts, static_cast<int>(k) != still>{x}...);
+/// A run whose inputs move by `steps` (0 or 1 each). Loops of their own for the frequent cases: all
+/// inputs move, and, for floats only, since each of these loops costs time to compile, all but one.
+template <class R, class... Ts, class Function, std::size_t... k>
+void apply_broadcast_run(std::int64_t count, R* y, const Function& function,
+                         const std::array<std::int64_t, sizeof...(Ts)>& steps,
+                         std::index_sequence<k...>, const Ts*... x) {
+  const int still_count = ((steps[k] == 0 ? 1 : 0) + ...);
+  if (still_count == 0) return apply_run(count, y, function, Operand<Ts, true>{x}...);
+  if constexpr ((std::is_floating_point_v<Ts> || ...)) {
+    if (still_count == 1) {
+      const auto all_but = [&]<std::size_t still>(std::integral_constant<std::size_t, still>) {
+        apply_run(count, y, function, Operand<Ts, k != still>{x}...);
+      };
+      ((steps[k] == 0 ? all_but(std::integral_constant<std::size_t, k>{}) : void()), ...);
+      return;
+    }
+  }
+  apply_run(count, y, function, StridedOperand<Ts>{x, steps[k]}...);
 }
 
 }  // namespace detail
 
 /// y = function(x0, x1, ...) with broadcasting, element by element, where input k has elements of
-/// type Ts[k] and the output of type R. `first_input`: which of the node's inputs is x0. A function
-/// without branches and calls is compiled to vector instructions.
+/// type Ts[k] and the output of type R. A function without branches and calls is compiled to vector
+/// instructions.
 template <class R, class... Ts, class Function>
-Kernel broadcast_kernel(const KernelRequest& request, Function function, int first_input = 0) {
+Kernel broadcast_kernel(const KernelRequest& request, Function function) {
   constexpr int kCount = sizeof...(Ts);
   std::array<Shape, kCount> shapes;
-  for (int k = 0; k < kCount; ++k) shapes[k] = request.shape(first_input + k);
-  return [loop = BroadcastLoop<kCount>(request.output().shape, shapes), function,
-          first_input](const KernelArgs& args) {
-    constexpr std::make_index_sequence<kCount> kEach;
-    int still_count = 0;
-    int still = -1;
-    for (int k = 0; k < kCount; ++k) {
-      if (loop.inner_step(k) != 0) continue;
-      ++still_count;
-      still = k;
-    }
-    loop.for_each_run(
-        [&](std::int64_t offset, const std::array<std::int64_t, kCount>& from, std::int64_t count) {
-          [&]<std::size_t... k>(std::index_sequence<k...>) {
-            R* const y = args.output<R>() + offset;
-            const std::tuple<const Ts*...> x{args.input<Ts>(first_input + static_cast<int>(k)) +
-                                             from[k]...};
-            if (still_count == 0) {
-              detail::apply_run<-1>(count, y, function, kEach, std::get<k>(x)...);
-            } else if (still_count == 1) {
-              ((still == static_cast<int>(k) ? detail::apply_run<static_cast<int>(k)>(
-                                                   count, y, function, kEach, std::get<k>(x)...)
-                                             : void()),
-               ...);
-            } else {
-              detail::apply_run(count, y, function,
-                                detail::StridedOperand<Ts>{std::get<k>(x), loop.inner_step(k)}...);
-            }
-          }
-          (kEach);
-        });
+  for (int k = 0; k < kCount; ++k) shapes[k] = request.shape(k);
+  return [loop = BroadcastLoop<kCount>(request.output().shape, shapes),
+          function](const KernelArgs& args) {
+    loop.for_each_run([&](std::int64_t offset, const auto& from, std::int64_t count) {
+      [&]<std::size_t... k>(std::index_sequence<k...> each) {
+        detail::apply_broadcast_run(count, args.output<R>() + offset, function, loop.inner_steps(),
+                                    each, args.input<Ts>(static_cast<int>(k)) + from[k]...);
+      }
+      (std::make_index_sequence<kCount>{});
+    });
   };
 }
 

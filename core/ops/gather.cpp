@@ -59,7 +59,8 @@ std::vector<Expr> gather_rule(const Gradient& g) {
 }
 
 std::vector<Expr> gather_grad_rule(const Gradient& g) {
-  return {call("Gather", {g.dy(), g.x(1)}, {{"axis", AttributeValue(g.attributes().get_int("axis", 0))}})};
+  return {call("Gather", {g.dy(), g.x(1)},
+               {{"axis", AttributeValue(g.attributes().get_int("axis", 0))}})};
 }
 
 void infer_gather_elements(InferContext& context) {
@@ -100,8 +101,8 @@ void infer_scatter_elements(InferContext& context) {
     const Dim& found = (*indices)[i];
     if (!found.is_known()) continue;
     const bool exceeds = i != axis && (*data)[i].is_known() && found.value() > (*data)[i].value();
-    const bool differs = updates != nullptr && (*updates)[i].is_known() &&
-                         !found.same_as((*updates)[i]);
+    const bool differs =
+        updates != nullptr && (*updates)[i].is_known() && !found.same_as((*updates)[i]);
     if (exceeds || differs) {
       context.fail(ErrorKind::shape, "indices ", *indices, " do not fit data ",
                    context.input(0).type(), " and updates in axis ", i);
@@ -129,8 +130,8 @@ std::vector<Expr> scatter_elements_rule(const Gradient& g) {
     fail(ErrorKind::unsupported, g.node().label(), ": no gradient for reduction '", reduction,
          "', only for none and add");
   }
-  const Expr data = call("ScatterElements", {g.dy(), g.x(1), zeros_like(updates)},
-                         axis_attribute(g));
+  const Expr data =
+      call("ScatterElements", {g.dy(), g.x(1), zeros_like(updates)}, axis_attribute(g));
   return {data, {}, updates};
 }
 
@@ -160,9 +161,7 @@ std::vector<Sample> gather_samples() {
 }
 
 std::vector<Sample> gather_grad_samples() {
-  const auto with = [](int axis, int size) {
-    return Attributes{{"axis", axis}, {"size", size}};
-  };
+  const auto with = [](int axis, int size) { return Attributes{{"axis", axis}, {"size", size}}; };
   return {
       {"repeated_rows", {{{3, 2}}, indices({3}, {1, 1, -1})}, with(0, 4)},
       {"columns", {{{2, 3, 2}}, indices({3}, {0, 2, 0})}, with(1, 3)},
@@ -186,32 +185,40 @@ std::vector<Sample> gather_elements_samples() {
   };
 }
 
-std::vector<Sample> scatter_elements_samples() {
+std::vector<Sample> scatter_samples() {
   const SampleInput data{{3, 4}};
   const SampleInput updates{{2, 2}};
   const SampleInput apart = indices({2, 2}, {0, 2, 1, 0});
-  const SampleInput repeated = indices({2, 2}, {1, 1, 1, 0});
-  const auto reduction = [](const char* name) { return Attributes{{"reduction", name}}; };
-  const std::string no_rule = "reductions mul, max, min have no gradient";
   return {
-      {"none", {data, apart, updates}},
-      {"none_axis_1", {data, apart, updates}, {{"axis", 1}}},
+      {"plain", {data, apart, updates}},
+      {"axis_1", {data, apart, updates}, {{"axis", 1}}},
       {"negative", {data, indices({2, 2}, {-1, 0, 1, -1}), updates}},
-      {"add", {data, repeated, updates}, reduction("add")},
-      {.name = "mul", .inputs = {data, repeated, updates}, .attributes = reduction("mul"),
-       .no_gradient_check = no_rule},
-      {.name = "max", .inputs = {data, repeated, updates}, .attributes = reduction("max"),
-       .no_gradient_check = no_rule},
-      {.name = "min", .inputs = {data, repeated, updates}, .attributes = reduction("min"),
-       .no_gradient_check = no_rule},
       {"no_updates", {data, {.shape = {0, 4}, .dtype = DType::i64}, {{0, 4}}}},
   };
 }
 
+/// Those of Scatter, then the reductions.
+std::vector<Sample> scatter_elements_samples() {
+  const SampleInput data{{3, 4}};
+  const SampleInput updates{{2, 2}};
+  const SampleInput repeated = indices({2, 2}, {1, 1, 1, 0});
+  const auto reduction = [](const char* name) { return Attributes{{"reduction", name}}; };
+  std::vector<Sample> samples = scatter_samples();
+  samples.push_back({"add", {data, repeated, updates}, reduction("add")});
+  for (const char* name : {"mul", "max", "min"}) {
+    samples.push_back({.name = name,
+                       .inputs = {data, repeated, updates},
+                       .attributes = reduction(name),
+                       .no_gradient_check = "reductions mul, max, min have no gradient"});
+  }
+  return samples;
+}
+
 }  // namespace
 
-/// Gather, GatherElements, ScatterElements and the internal GatherGrad. Indices known before the
-/// run must be in range; others are clamped into it by the kernels, which cannot refuse.
+/// Gather, GatherElements, ScatterElements (once Scatter) and the internal GatherGrad. Indices
+/// known before the run must be in range; others are clamped into it by the kernels, which cannot
+/// refuse.
 void register_gather(OpRegistry& registry) {
   const std::vector<AttributeDef> axis{{"axis", AttributeType::integer}};
   registry.add({.name = "Gather",
@@ -240,15 +247,26 @@ void register_gather(OpRegistry& registry) {
                 .infer = infer_gather_elements,
                 .backward = gather_elements_rule,
                 .samples = gather_elements_samples});
-  registry.add({.name = "ScatterElements",
-                .since = {{11}, {13}, {16, "reductions"}, {18, "reductions max and min"}},
+  // The name of ScatterElements before opset 11.
+  registry.add({.name = "Scatter",
+                .since = {{9}, {11, "deprecated"}},
                 .inputs = {{"data"}, {"indices"}, {"updates"}},
                 .outputs = {{"output"}},
-                .attributes = {{"axis", AttributeType::integer}, {"reduction", AttributeType::text}},
+                .attributes = axis,
                 .infer = infer_scatter_elements,
                 .aliases = {{0, 0, AliasKind::in_place}},
                 .backward = scatter_elements_rule,
-                .samples = scatter_elements_samples});
+                .samples = scatter_samples});
+  registry.add(
+      {.name = "ScatterElements",
+       .since = {{11}, {13}, {16, "reductions"}, {18, "reductions max and min"}},
+       .inputs = {{"data"}, {"indices"}, {"updates"}},
+       .outputs = {{"output"}},
+       .attributes = {{"axis", AttributeType::integer}, {"reduction", AttributeType::text}},
+       .infer = infer_scatter_elements,
+       .aliases = {{0, 0, AliasKind::in_place}},
+       .backward = scatter_elements_rule,
+       .samples = scatter_elements_samples});
 }
 
 }  // namespace graft

@@ -64,8 +64,8 @@ Kernel make_gather(KernelRequest& request) {
   return kernel;
 }
 
-/// Each thread owns some columns of the result, or some outer slices when there are few columns, and
-/// adds up all rows there in order: the same bits for any number of threads.
+/// Each thread owns some columns of the result, or some outer slices when there are few columns,
+/// and adds up all rows there in order: the same bits for any number of threads.
 template <class T, class Index>
 void gather_grad(const Layout& layout, const T* dy, const Index* indices, T* dx) {
   const auto add_columns = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
@@ -85,9 +85,8 @@ void gather_grad(const Layout& layout, const T* dy, const Index* indices, T* dx)
     for (std::int64_t outer = first; outer < last; ++outer) {
       constexpr std::int64_t kColumnsWorthAThread = 32;
       const std::int64_t grain = slice < 2 * kGrain ? layout.inner : kColumnsWorthAThread;
-      parallel_for(layout.inner, grain, [&](std::int64_t from, std::int64_t to) {
-        add_columns(outer, from, to);
-      });
+      parallel_for(layout.inner, grain,
+                   [&](std::int64_t from, std::int64_t to) { add_columns(outer, from, to); });
     }
   });
 }
@@ -112,7 +111,9 @@ Kernel make_gather_grad(KernelRequest& request) {
 class ElementMap {
  public:
   ElementMap(const Shape& indices, const Shape& data, int axis)
-      : dims_(indices.dims()), strides_(data.strides()), axis_(static_cast<std::size_t>(axis)),
+      : dims_(indices.dims()),
+        strides_(data.strides()),
+        axis_(static_cast<std::size_t>(axis)),
         dim_(data[axis]) {}
 
   /// Where in the data the element of `indices` at `position` points with the value `index`.
@@ -186,6 +187,7 @@ void register_gather_cpu(KernelRegistry& registry) {
   registry.add(
       {.op = "GatherGrad", .domain = kInternalDomain, .name = "eigen", .make = make_gather_grad});
   registry.add({.op = "GatherElements", .name = "plain", .make = make_gather_elements});
+  registry.add({.op = "Scatter", .name = "plain", .make = make_scatter_elements});
   registry.add({.op = "ScatterElements", .name = "plain", .make = make_scatter_elements});
 }
 

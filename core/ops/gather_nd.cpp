@@ -73,8 +73,7 @@ void infer_gather_nd(InferContext& context) {
   require_index_type(context, 1);
   const SymShape* const data = context.shape(0);
   const SymShape* const indices = context.shape(1);
-  const auto nd =
-      gather_nd(context, data, indices, context.attributes().get_int("batch_dims", 0));
+  const auto nd = gather_nd(context, data, indices, context.attributes().get_int("batch_dims", 0));
   if (!nd) return context.set_output(0, context.dtype(0));
   check_batch(context, *data, *indices, nd->batch_dims);
   check_tuples(context, *data, *indices, *nd);
@@ -86,8 +85,7 @@ void infer_gather_nd_grad(InferContext& context) {
   require_index_type(context, 1);
   const SymShape data = Shape(context.attributes().get_ints("shape"));
   const SymShape* const indices = context.shape(1);
-  const auto nd =
-      gather_nd(context, &data, indices, context.attributes().get_int("batch_dims", 0));
+  const auto nd = gather_nd(context, &data, indices, context.attributes().get_int("batch_dims", 0));
   if (nd) {
     check_batch(context, data, *indices, nd->batch_dims);
     check_tuples(context, data, *indices, *nd);
@@ -125,8 +123,9 @@ void infer_scatter_nd(InferContext& context) {
 
 std::vector<Expr> gather_nd_rule(const Gradient& g) {
   const std::int64_t batch_dims = g.attributes().get_int("batch_dims", 0);
-  return {call_internal("GatherNDGrad", {g.dy(), g.x(1)},
-                        {{"shape", g.x().shape().dims()}, {"batch_dims", AttributeValue(batch_dims)}})};
+  return {
+      call_internal("GatherNDGrad", {g.dy(), g.x(1)},
+                    {{"shape", g.x().shape().dims()}, {"batch_dims", AttributeValue(batch_dims)}})};
 }
 
 std::vector<Expr> gather_nd_grad_rule(const Gradient& g) {

@@ -7,9 +7,9 @@ namespace {
 
 /// data: [batch, addressed dims, slice]; indices: [batch, tuples, depth].
 struct Layout {
-  std::int64_t tuples = 1;       // in all
-  std::int64_t batch_tuples = 1; // of one batch entry
-  std::int64_t batch_size = 1;   // elements of one batch entry of the data
+  std::int64_t tuples = 1;        // in all
+  std::int64_t batch_tuples = 1;  // of one batch entry
+  std::int64_t batch_size = 1;    // elements of one batch entry of the data
   std::int64_t slice = 1;
   std::vector<std::int64_t> dims{};
   std::vector<std::int64_t> strides{};

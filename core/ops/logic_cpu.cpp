@@ -3,6 +3,7 @@
 
 #include "core/ops/elementwise_internal.h"
 #include "core/ops/registry.h"
+#include "core/ops/strided_internal.h"
 
 namespace graft {
 namespace {
@@ -46,27 +47,14 @@ Kernel make_is_inf(KernelRequest& request) {
   });
 }
 
-/// Moves elements of one width without looking at them.
-template <class T>
-Kernel where_kernel(const KernelRequest& request) {
-  return broadcast_kernel<T, std::uint8_t, T, T>(
-      request, [](std::uint8_t condition, T x, T y) { return condition != 0 ? x : y; });
-}
-
 Kernel make_where(KernelRequest& request) {
   if (request.dtype(0) != DType::boolean) return {};
-  switch (bits_of(request.dtype(1))) {
-    case 8:
-      return where_kernel<std::uint8_t>(request);
-    case 16:
-      return where_kernel<std::uint16_t>(request);
-    case 32:
-      return where_kernel<std::uint32_t>(request);
-    case 64:
-      return where_kernel<std::uint64_t>(request);
-    default:
-      return {};
-  }
+  Kernel kernel;
+  visit_width(request.dtype(1), [&]<class T>() {
+    kernel = broadcast_kernel<T, std::uint8_t, T, T>(
+        request, [](std::uint8_t condition, T x, T y) { return condition != 0 ? x : y; });
+  });
+  return kernel;
 }
 
 }  // namespace

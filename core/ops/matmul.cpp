@@ -91,8 +91,8 @@ Expr product_of(const Expr& a, const Expr& b, bool transposes_a, bool transposes
 
 /// Gradients of alpha a' b' (source: Magnus and Neudecker, Matrix Differential Calculus, 9.3):
 /// da' = alpha dy b'^T and db' = alpha a'^T dy, transposed where the operand was.
-std::vector<Expr> product_gradients(const Expr& a, const Expr& b, const Expr& dy,
-                                    bool transposes_a, bool transposes_b, float alpha = 1.0F) {
+std::vector<Expr> product_gradients(const Expr& a, const Expr& b, const Expr& dy, bool transposes_a,
+                                    bool transposes_b, float alpha = 1.0F) {
   const Expr da = transposes_a ? product_of(b, dy, transposes_b, true, alpha)
                                : product_of(dy, b, false, !transposes_b, alpha);
   const Expr db = transposes_b ? product_of(dy, a, true, transposes_a, alpha)

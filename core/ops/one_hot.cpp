@@ -45,12 +45,12 @@ std::vector<Sample> one_hot_samples() {
   return {
       {"last", {row, depth(4), off_on}},
       {"first", {row, depth(4), off_on}, {{"axis", 0}}},
-      {"middle", {indices({2, 2}, {0, 2, 1, 1}, DType::i32), depth(3, DType::i32), off_on},
+      {"middle",
+       {indices({2, 2}, {0, 2, 1, 1}, DType::i32), depth(3, DType::i32), off_on},
        {{"axis", 1}}},
       {"scalar", {indices({}, {2}, DType::i64), depth(3), off_on}},
       {"float_indices", {indices({2}, {1, 0}, DType::f32), depth(2), off_on}},
-      {"integer_values",
-       {row, depth(4), {.shape = {2}, .values = {0, 1}, .dtype = DType::i64}}},
+      {"integer_values", {row, depth(4), {.shape = {2}, .values = {0, 1}, .dtype = DType::i64}}},
       {"no_depth", {row, depth(0), off_on}},
   };
 }

@@ -123,14 +123,17 @@ Kernel make_top_k(KernelRequest& request) {
   visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
     kernel = [p, rows, pieces](const KernelArgs& args) {
       // One piece of the rows and of the workspace a thread.
-      parallel_for(pieces, kGrain / (rows / pieces * p.dim + 1) + 1, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t piece = first; piece < last; ++piece) {
-          auto* const order = static_cast<std::int64_t*>(args.workspace) + piece * p.dim;
-          for (std::int64_t row = rows * piece / pieces; row < rows * (piece + 1) / pieces; ++row) {
-            select_row<T>(p, row, args, order);
-          }
-        }
-      });
+      parallel_for(pieces, kGrain / (rows / pieces * p.dim + 1) + 1,
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t piece = first; piece < last; ++piece) {
+                       auto* const order =
+                           static_cast<std::int64_t*>(args.workspace) + piece * p.dim;
+                       for (std::int64_t row = rows * piece / pieces;
+                            row < rows * (piece + 1) / pieces; ++row) {
+                         select_row<T>(p, row, args, order);
+                       }
+                     }
+                   });
     };
   });
   return kernel;

@@ -19,7 +19,7 @@ dnnl::engine& onednn_engine() {
 }
 
 dnnl::stream& onednn_stream() {
-  static dnnl::stream stream(onednn_engine());
+  thread_local dnnl::stream stream(onednn_engine());  // plans may run on several threads
   return stream;
 }
 

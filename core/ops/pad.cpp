@@ -46,7 +46,8 @@ std::int64_t padded(const InferContext& context, PadMode mode, std::int64_t dim,
                     std::int64_t before, std::int64_t after) {
   // Far beyond any tensor, and far from overflow.
   constexpr std::int64_t kMost = std::int64_t{1} << 60;
-  const bool in_range = dim <= kMost && std::abs(before / 2) <= kMost && std::abs(after / 2) <= kMost;
+  const bool in_range =
+      dim <= kMost && std::abs(before / 2) <= kMost && std::abs(after / 2) <= kMost;
   const std::int64_t result = in_range ? dim + before + after : -1;
   // Cropping more than there is on one side would take from the padding of the other.
   if (result < 0 || dim + std::min<std::int64_t>(before, 0) < 0 ||
@@ -117,8 +118,8 @@ void upgrade_pad(Node& node, std::int64_t from, Builder& builder) {
   const float value = node.attributes.get_float("value", 0.0F);
   node.attributes.erase("value");
   const DType dtype = node.input(0) == nullptr ? DType::f32 : node.input(0)->dtype();
-  node.set_input(2, builder.constant(Tensor::full(
-                        dtype == DType::undefined ? DType::f32 : dtype, Shape{}, value)));
+  node.set_input(2, builder.constant(Tensor::full(dtype == DType::undefined ? DType::f32 : dtype,
+                                                  Shape{}, value)));
 }
 
 std::vector<std::int64_t> concatenated(const std::vector<std::int64_t>& before,
@@ -144,8 +145,7 @@ std::vector<Expr> pad_rule(const Gradient& g) {
                            {"after", amounts->after},
                            {"mode", g.attributes().get_string("mode", "")}})};
   }
-  const Expr pads =
-      constant_ints(g.builder(), concatenated(amounts->before, amounts->after, -1));
+  const Expr pads = constant_ints(g.builder(), concatenated(amounts->before, amounts->after, -1));
   const Expr dx = call("Pad", {g.dy(), pads});
   if (!g.x(2) || !g.needs(2)) return {dx};
   const Expr of_padding = reduce_sum(g.dy(), {}, false) - reduce_sum(dx, {}, false);
@@ -153,8 +153,8 @@ std::vector<Expr> pad_rule(const Gradient& g) {
 }
 
 std::vector<Expr> pad_grad_rule(const Gradient& g) {
-  const std::vector<std::int64_t> pads = concatenated(
-      g.attributes().get_ints("before"), g.attributes().get_ints("after"), 1);
+  const std::vector<std::int64_t> pads =
+      concatenated(g.attributes().get_ints("before"), g.attributes().get_ints("after"), 1);
   return {call("Pad", {g.dy(), constant_ints(g.builder(), pads)},
                {{"mode", g.attributes().get_string("mode", "constant")}})};
 }
@@ -180,8 +180,9 @@ std::vector<Sample> pad_samples() {
     samples.push_back({std::string(name) + "_far", {x, ints({5, 0, 0, 9})}, mode(name)});
     samples.push_back({std::string(name) + "_cropped", {x, ints({-1, 2, 0, -1})}, mode(name)});
     samples.push_back({std::string(name) + "_one", {{{2, 1}}, ints({0, 2, 1, 1})}, mode(name)});
-    samples.push_back(
-        {std::string(name) + "_image", {{{2, 2, 4, 5}}, ints({0, 0, 1, 2, 0, 0, 2, 1})}, mode(name)});
+    samples.push_back({std::string(name) + "_image",
+                       {{{2, 2, 4, 5}}, ints({0, 0, 1, 2, 0, 0, 2, 1})},
+                       mode(name)});
   }
   return samples;
 }
@@ -204,8 +205,15 @@ std::vector<Sample> pad_grad_samples() {
 /// Pad in all modes; PadGrad adds a gradient up over the elements that the padding repeats.
 void register_pad(OpRegistry& registry) {
   registry.add({.name = "Pad",
-                .since = {{2}, {11, "pads and value as inputs"}, {13}, {18, "axes"},
-                          {19, "mode wrap"}, {21}, {23}, {24}, {25}},
+                .since = {{2},
+                          {11, "pads and value as inputs"},
+                          {13},
+                          {18, "axes"},
+                          {19, "mode wrap"},
+                          {21},
+                          {23},
+                          {24},
+                          {25}},
                 .inputs = {{"data"},
                            {"pads", Arity::optional},  // an attribute before opset 11
                            {"constant_value", Arity::optional},

@@ -22,9 +22,9 @@ Kernel constant_kernel(const KernelRequest& request, const PadAmounts& amounts) 
   for (std::size_t i = 0; i < x_strides.size(); ++i) {
     const std::int64_t before = amounts.before[i];
     const std::int64_t after = amounts.after[i];
-    kept.push_back(std::max<std::int64_t>(
-        0, x[static_cast<int>(i)] + std::min<std::int64_t>(before, 0) +
-               std::min<std::int64_t>(after, 0)));
+    kept.push_back(std::max<std::int64_t>(0, x[static_cast<int>(i)] +
+                                                 std::min<std::int64_t>(before, 0) +
+                                                 std::min<std::int64_t>(after, 0)));
     from += std::max<std::int64_t>(-before, 0) * x_strides[i];
     to += std::max<std::int64_t>(before, 0) * y_strides[i];
   }
@@ -40,7 +40,8 @@ Kernel constant_kernel(const KernelRequest& request, const PadAmounts& amounts) 
 /// Which element of an axis of `dim` > 0 stands at `at`, counted from the first unpadded one.
 std::int64_t source_position(PadMode mode, std::int64_t at, std::int64_t dim) {
   if (mode == PadMode::edge) return std::clamp<std::int64_t>(at, 0, dim - 1);
-  const std::int64_t period = mode == PadMode::wrap ? dim : std::max<std::int64_t>(2 * (dim - 1), 1);
+  const std::int64_t period =
+      mode == PadMode::wrap ? dim : std::max<std::int64_t>(2 * (dim - 1), 1);
   const std::int64_t phase = (at % period + period) % period;
   return phase < dim ? phase : period - phase;
 }
@@ -64,6 +65,14 @@ class PadMap {
       if (!is_last) rows_ *= whole[axis];
     }
     if (offsets_.empty()) offsets_.push_back({0});
+  }
+
+  /// Whether the tables, one entry a position of each axis, stay small. Their size comes from pads
+  /// that a file may set to anything.
+  static bool fits(const Shape& whole) {
+    constexpr std::int64_t kMostPositions = std::int64_t{1} << 24;
+    return std::all_of(whole.begin(), whole.end(),
+                       [](std::int64_t dim) { return dim <= kMostPositions; });
   }
 
   std::int64_t rows() const { return rows_; }
@@ -102,6 +111,7 @@ Kernel make_pad(KernelRequest& request) {
   const auto amounts = pad_amounts(context, x.rank());
   if (!amounts) return {};
   const PadMode mode = pad_mode(request.node());
+  if (mode != PadMode::constant && !PadMap::fits(y)) return {};
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {
     if (mode == PadMode::constant) {
@@ -109,11 +119,12 @@ Kernel make_pad(KernelRequest& request) {
       return;
     }
     kernel = [map = PadMap(mode, x, y, amounts->before)](const KernelArgs& args) {
-      parallel_for(map.rows(), kGrain / map.width() + 1, [&](std::int64_t first, std::int64_t last) {
-        map.for_rows(first, last, [&](std::int64_t padded, std::int64_t data) {
-          args.output<T>()[padded] = args.input<T>(0)[data];
-        });
-      });
+      parallel_for(map.rows(), kGrain / map.width() + 1,
+                   [&](std::int64_t first, std::int64_t last) {
+                     map.for_rows(first, last, [&](std::int64_t padded, std::int64_t data) {
+                       args.output<T>()[padded] = args.input<T>(0)[data];
+                     });
+                   });
     };
   });
   return kernel;
@@ -123,6 +134,7 @@ Kernel make_pad_grad(KernelRequest& request) {
   const Shape& dy = request.shape();
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
+  if (!PadMap::fits(dy)) return {};
   const PadMap map(pad_mode(request.node()), dx, dy, request.attributes().get_ints("before"));
   const std::int64_t rows = dy.size() == 0 ? 0 : map.rows() / map.leading();
   Kernel kernel;
@@ -144,7 +156,8 @@ Kernel make_pad_grad(KernelRequest& request) {
 
 void register_pad_cpu(KernelRegistry& registry) {
   registry.add({.op = "Pad", .name = "plain", .make = make_pad});
-  registry.add({.op = "PadGrad", .domain = kInternalDomain, .name = "plain", .make = make_pad_grad});
+  registry.add(
+      {.op = "PadGrad", .domain = kInternalDomain, .name = "plain", .make = make_pad_grad});
 }
 
 }  // namespace graft

@@ -44,6 +44,8 @@ class KernelRegistry {
   std::unordered_map<std::string, std::vector<KernelDef>> by_key_;
 };
 
+/// Older ones broadcast by attributes; their models are refused.
+inline constexpr int kOldestOpset = 7;
 /// The highest version of the standard op set whose ops the rows describe.
 inline constexpr int kNewestOpset = 28;
 

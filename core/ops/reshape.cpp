@@ -6,8 +6,8 @@
 namespace graft {
 namespace {
 
-const std::vector<Since> kSinceSqueeze{{1}, {11, "negative axes"}, {13, "axes as input"},
-                                       {21}, {23}, {24}, {25}};
+const std::vector<Since> kSinceSqueeze{
+    {1}, {11, "negative axes"}, {13, "axes as input"}, {21}, {23}, {24}, {25}};
 
 /// Works out the dim that -1 stands for. Axes copied by 0 drop out on both sides, so that a copied
 /// unknown dim does no harm; named dims cancel by name.
@@ -205,29 +205,28 @@ std::vector<Sample> reshape_samples() {
 std::vector<Sample> flatten_samples() {
   const SampleInput x{{2, 3, 4}};
   return {
-      {"plain", {x}},          {"axis_0", {x}, {{"axis", 0}}},
-      {"axis_2", {x}, {{"axis", 2}}}, {"axis_rank", {x}, {{"axis", 3}}},
-      {"axis_negative", {x}, {{"axis", -1}}}, {"scalar", {{{}}}, {{"axis", 0}}},
+      {"plain", {x}},
+      {"axis_0", {x}, {{"axis", 0}}},
+      {"axis_2", {x}, {{"axis", 2}}},
+      {"axis_rank", {x}, {{"axis", 3}}},
+      {"axis_negative", {x}, {{"axis", -1}}},
+      {"scalar", {{{}}}, {{"axis", 0}}},
       {"empty", {{{0, 3}}}},
   };
 }
 
 std::vector<Sample> squeeze_samples() {
   return {
-      {"axes", {{{1, 3, 1}}, ints({0})}},
-      {"axes_negative", {{{1, 3, 1}}, ints({-1, 0})}},
-      {"all_ones", {{{1, 3, 1}}}},
-      {"to_scalar", {{{1, 1}}}},
+      {"axes", {{{1, 3, 1}}, ints({0})}}, {"axes_negative", {{{1, 3, 1}}, ints({-1, 0})}},
+      {"all_ones", {{{1, 3, 1}}}},        {"to_scalar", {{{1, 1}}}},
       {"empty", {{{1, 0}}, ints({0})}},
   };
 }
 
 std::vector<Sample> unsqueeze_samples() {
   return {
-      {"front", {{{2, 3}}, ints({0})}},
-      {"several", {{{2, 3}}, ints({3, 1})}},
-      {"negative", {{{2, 3}}, ints({-1})}},
-      {"scalar", {{{}}, ints({0})}},
+      {"front", {{{2, 3}}, ints({0})}},     {"several", {{{2, 3}}, ints({3, 1})}},
+      {"negative", {{{2, 3}}, ints({-1})}}, {"scalar", {{{}}, ints({0})}},
       {"empty", {{{0, 2}}, ints({1})}},
   };
 }
@@ -246,15 +245,15 @@ OpDef view_op(OpDef def) {
 
 /// Reshape, Flatten, Squeeze, Unsqueeze, Identity: other shapes of the same bytes.
 void register_reshape(OpRegistry& registry) {
-  registry.add(view_op({.name = "Reshape",
-                        .since = {{5, "shape as input"}, {13}, {14, "allowzero"}, {19}, {21}, {23},
-                                  {24}, {25}},
-                        .inputs = {{"data"}, {"shape"}},
-                        .outputs = {{"reshaped"}},
-                        .attributes = {{"allowzero", AttributeType::integer}},
-                        .infer = infer_reshape,
-                        .backward = reshape_back,
-                        .samples = reshape_samples}));
+  registry.add(view_op(
+      {.name = "Reshape",
+       .since = {{5, "shape as input"}, {13}, {14, "allowzero"}, {19}, {21}, {23}, {24}, {25}},
+       .inputs = {{"data"}, {"shape"}},
+       .outputs = {{"reshaped"}},
+       .attributes = {{"allowzero", AttributeType::integer}},
+       .infer = infer_reshape,
+       .backward = reshape_back,
+       .samples = reshape_samples}));
   registry.add(view_op({.name = "Flatten",
                         .since = {{1}, {9}, {11, "negative axis"}, {13}, {21}, {23}, {24}, {25}},
                         .inputs = {{"input"}},

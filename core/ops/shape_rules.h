@@ -34,8 +34,7 @@ bool has_ints(const InferContext& context, int index, std::string_view attribute
 
 /// Axes mapped into [0, rank), in the order given.
 /// Throws Error{shape} if one is out of range or comes twice; `who` starts the message.
-std::vector<int> unique_axes(const std::vector<std::int64_t>& axes, int rank,
-                             std::string_view who);
+std::vector<int> unique_axes(const std::vector<std::int64_t>& axes, int rank, std::string_view who);
 
 /// Throws Error{shape} if `index` of an element along a dim of `dim` is outside [-dim, dim).
 /// Checks only what is known before the run.

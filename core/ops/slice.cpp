@@ -216,7 +216,8 @@ std::vector<Sample> slice_samples() {
       {"of_empty", {{{0, 3}}, ints({0}), ints({5})}},
       {"of_empty_reversed", {{{0, 3}}, ints({-1}), ints({-5}), ints({0}), ints({-1})}},
       {"rank_4", {{{2, 3, 4, 5}}, ints({1, 1}), ints({3, 4}), ints({1, 3})}},
-      {"integers", {{.shape = {7}, .low = -9, .high = 9, .dtype = DType::i64}, ints({2}), ints({6})}},
+      {"integers",
+       {{.shape = {7}, .low = -9, .high = 9, .dtype = DType::i64}, ints({2}), ints({6})}},
   };
 }
 

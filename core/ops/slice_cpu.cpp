@@ -52,8 +52,7 @@ Kernel make_slice_grad_typed(const KernelRequest& request) {
 Kernel make_slice_grad(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
   Kernel kernel;
-  visit_width(request.dtype(),
-              [&]<class T>() { kernel = make_slice_grad_typed<T>(request); });
+  visit_width(request.dtype(), [&]<class T>() { kernel = make_slice_grad_typed<T>(request); });
   return kernel;
 }
 

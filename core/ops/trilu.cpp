@@ -69,8 +69,7 @@ std::vector<Sample> cum_sum_samples() {
       {"exclusive_reverse", {x, axis}, {{"exclusive", 1}, {"reverse", 1}}},
       {"one", {{{1}}, diagonal(0)}, {{"exclusive", 1}}},
       {"empty", {{{2, 0}}, diagonal(1)}},
-      {"integers",
-       {{.shape = {5}, .low = -9, .high = 9, .dtype = DType::i32}, diagonal(0)}},
+      {"integers", {{.shape = {5}, .low = -9, .high = 9, .dtype = DType::i32}, diagonal(0)}},
   };
 }
 
@@ -87,15 +86,15 @@ void register_trilu(OpRegistry& registry) {
                 .aliases = {{0, 0, AliasKind::in_place}},
                 .backward = trilu_rule,
                 .samples = trilu_samples});
-  registry.add({.name = "CumSum",
-                .since = {{11}, {14}},
-                .inputs = {{"x"}, {"axis"}},
-                .outputs = {{"y"}},
-                .attributes = {{"exclusive", AttributeType::integer},
-                               {"reverse", AttributeType::integer}},
-                .infer = infer_cum_sum,
-                .backward = cum_sum_rule,
-                .samples = cum_sum_samples});
+  registry.add(
+      {.name = "CumSum",
+       .since = {{11}, {14}},
+       .inputs = {{"x"}, {"axis"}},
+       .outputs = {{"y"}},
+       .attributes = {{"exclusive", AttributeType::integer}, {"reverse", AttributeType::integer}},
+       .infer = infer_cum_sum,
+       .backward = cum_sum_rule,
+       .samples = cum_sum_samples});
 }
 
 }  // namespace graft

@@ -24,18 +24,12 @@ Kernel fold_kernel(const KernelRequest& request, Combine combine) {
   for (int i = 2; i < request.input_count(); ++i) {
     rest.push_back([loop = BroadcastLoop<1>(request.output().shape, {request.shape(i)}), combine,
                     i](const KernelArgs& args) {
-      const std::int64_t step = loop.inner_step(0);
-      loop.for_each_run(
-          [&](std::int64_t offset, const std::array<std::int64_t, 1>& from, std::int64_t count) {
-            T* const y = args.output<T>() + offset;
-            const T* const x = args.input<T>(i) + from[0];
-            const detail::Operand<T, true> sum{y};
-            if (step == 0) {
-              detail::apply_run(count, y, combine, sum, detail::Operand<T, false>{x});
-            } else {
-              detail::apply_run(count, y, combine, sum, detail::Operand<T, true>{x});
-            }
-          });
+      loop.for_each_run([&](std::int64_t offset, const auto& from, std::int64_t count) {
+        T* const y = args.output<T>() + offset;
+        detail::apply_broadcast_run(count, y, combine, {1, loop.inner_steps()[0]},
+                                    std::make_index_sequence<2>{}, static_cast<const T*>(y),
+                                    args.input<T>(i) + from[0]);
+      });
     });
   }
   return in_sequence(broadcast_kernel<T, T, T>(request, combine), std::move(rest));

@@ -13,7 +13,8 @@ namespace graft::passes {
 
 /// Rewrites every node into the newest form of its op, so that inference, rules and kernels know
 /// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers.
-/// Throws Error{unsupported} for an op that Graft does not know, listing all of them.
+/// Throws Error{unsupported} for ops that Graft does not know, listing all of them, and for an opset
+/// below kOldestOpset.
 bool upgrade_opset(Model& model);
 
 /// Gives the graph inputs these types and shapes (one a non-initializer input, in order) and
@@ -45,7 +46,8 @@ bool decompose(Graph& graph);
 
 /// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.
 /// Running statistics become variables that the step updates. `seed` starts the random numbers of
-/// Dropout. Throws Error{unsupported} for a Dropout whose ratio is computed or whose mask is read.
+/// Dropout. Throws Error{unsupported} for a Dropout whose ratio is computed or whose mask is read,
+/// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
 }  // namespace graft::passes

@@ -18,6 +18,12 @@ bool trains(const Node& node) {
 
 /// y = BatchNormalization(x, scale, bias, mean, var), with statistics of the batch.
 void train_batch_norm(Graph& graph, Node& node) {
+  for (int i = 1; i < node.output_count(); ++i) {
+    if (node.output(i) != nullptr && !node.output(i)->is_unused()) {
+      fail(ErrorKind::unsupported, node.label(), ": its statistics are read ('",
+           node.output(i)->name(), "'), which training cannot give");
+    }
+  }
   for (const int statistic : {3, 4}) node.input(statistic)->is_variable = true;
   Builder builder(graph, &node);
   const Node* const training =

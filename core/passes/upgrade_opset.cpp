@@ -54,6 +54,10 @@ bool upgrade_opset(Model& model) {
     fail(ErrorKind::unsupported, "ops not known to Graft: ", list);
   }
   const std::int64_t from = model.opset();
+  if (from != 0 && from < kOldestOpset) {
+    fail(ErrorKind::unsupported, "the model uses opset ", from, "; Graft knows ", kOldestOpset,
+         " to ", kNewestOpset, ": convert it with onnx.version_converter");
+  }
   const bool changed = upgrade_graph(model.graph(), from);
   model.set_opset("", kNewestOpset);
   return changed;

@@ -50,7 +50,7 @@ class Plan {
   std::size_t step_count() const;
   /// "Conv 'conv1' by onednn" for each step: for `graft bench` and tests.
   std::vector<std::string> describe_steps() const;
-  /// Seconds that each step took, summed over the runs since `profile` was switched on.
+  /// Seconds that each step took, summed over the runs since profiling was switched on.
   void set_profiling(bool on);
   const std::vector<double>& step_seconds() const;
 

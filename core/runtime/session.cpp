@@ -5,41 +5,29 @@
 
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
+#include "core/runtime/recent.h"
 
 namespace graft {
-namespace {
-
-/// Plans are made for few shapes in practice; a caller with ever new ones must not fill the memory.
-constexpr std::size_t kMostPlans = 16;
-
-}  // namespace
-
 struct Session::State {
   Model model;
   SessionOptions options;
   std::vector<std::string> input_names;
   std::vector<std::string> output_names;
-  std::vector<Plan> plans;  // the one used last stands last
+  std::vector<Plan> plans;
   std::mutex mutex;
 
   Plan& plan_for(const std::vector<Tensor>& inputs);
 };
 
 Plan& Session::State::plan_for(const std::vector<Tensor>& inputs) {
-  const auto at =
-      std::ranges::find_if(plans, [&](const Plan& plan) { return plan.accepts(inputs); });
-  if (at != plans.end()) {
-    std::rotate(at, at + 1, plans.end());
-    return plans.back();
-  }
+  const auto accepts = [&](const Plan& plan) { return plan.accepts(inputs); };
+  if (Plan* const plan = find_recent(plans, accepts)) return *plan;
   std::unique_ptr<Graph> graph = model.graph().clone();
   std::vector<ValueType> types;
   for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
   passes::bind_inputs(*graph, types);
   passes::settle(*graph);
-  Plan plan(std::move(graph), {.device = options.device});
-  if (plans.size() == kMostPlans) plans.erase(plans.begin());
-  return plans.emplace_back(std::move(plan));
+  return add_recent(plans, Plan(std::move(graph), {.device = options.device}));
 }
 
 Session::Session(const Model& model, const SessionOptions& options)

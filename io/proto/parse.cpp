@@ -29,6 +29,7 @@ class FieldScanner {
  private:
   std::string skip(std::size_t start, std::uint64_t tag) {
     const std::uint64_t field = tag >> 3;
+    if (field == 0 || field > 0x1fffffff) return stray(start);
     std::uint64_t length = 0;
     switch (tag & 7) {
       case 0:
@@ -49,7 +50,6 @@ class FieldScanner {
       default:
         return stray(start);
     }
-    if (field == 0 || field > 0x1fffffff) return stray(start);
     if (length > bytes_.size() - at_) {
       return text("truncated: field ", field, " at byte ", start, " needs ", length,
                   " bytes, only ", bytes_.size() - at_, " are there");
@@ -72,8 +72,8 @@ class FieldScanner {
     return text("truncated: the field at byte ", start, " does not end");
   }
   static std::string stray(std::size_t start) {
-    return start == 0 ? "not a protobuf message"
-                      : text("byte ", start, " starts no field: stray bytes after the message");
+    return text("malformed at byte ", start,
+                ", where no field starts: stray bytes after the message, or another kind of file");
   }
 
   std::string_view bytes_;

@@ -114,6 +114,10 @@ TEST(AtomicFile, RefusesWhatCannotBeReplaced) {
   expect_error(ErrorKind::io, "no regular file", [&] { AtomicFile(folder.path()); });
   expect_error(ErrorKind::io, "no regular file", [&] { AtomicFile("/dev/null"); });
   expect_error(ErrorKind::io, "names no file", [&] { AtomicFile(folder.path() / ""); });
+}
+
+TEST(AtomicFile, RefusesAProtectedFile) {
+  const TempFolder folder;
   const auto path = folder.write("fixed", "old");
   std::filesystem::permissions(path, std::filesystem::perms(0444));
   if (::geteuid() == 0) GTEST_SKIP() << "the superuser may write everywhere";

@@ -29,7 +29,7 @@ TEST(Append, ReplacesTheHeadOfATruncatedModel) {
   Model model = old_classifier();
   edit::truncate(model, "pool");
   edit::append(model, {Flatten{}, Linear{.name = "head", .out = 5, .seed = 1}, Dropout{}});
-  EXPECT_EQ(print(model), R"(opset 8
+  EXPECT_EQ(print(model), R"(opset ai.onnx 8
 net(x: f32[batch,1,4,4]) -> (dropout1: f32[batch,5])
   conv.weight: f32[2,1,3,3] = initializer
   head.weight: f32[5,2] = initializer

@@ -150,12 +150,6 @@ TEST(Pooling, StridesByItsKernel) {
   EXPECT_THAT(run(model_of(shape, {unpadded}), {1, 1, 4, 4}, image), ElementsAre(1, 4, 13, 16));
 }
 
-TEST(LayerNorm, NormalisesTheLastDim) {
-  const Model model = model_of({Dim("N"), 2}, {LayerNorm{.epsilon = 0}});
-  EXPECT_THAT(run(model, {1, 2}, {3, 7}), ElementsAre(-1, 1));
-  EXPECT_EQ(kind_of([] { model_of({Dim("N"), 2}, {LayerNorm{}}, 16); }), ErrorKind::unsupported);
-}
-
 // Names.
 
 TEST(LayerNames, AreMadeUniqueOrRefused) {

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <fstream>
 #include <map>
 
 #include "core/base/error.h"

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/shape.h"
+#include "core/layers/layer.h"
+
+namespace graft {
+
+/// A convolution that keeps the size but for its stride, without bias: batch norm follows.
+inline Layer conv_for_norm(const std::string& name, std::int64_t out, std::int64_t kernel,
+                           std::int64_t stride, std::int64_t groups = 1) {
+  return Conv{.name = name,
+              .out = out,
+              .kernel = {kernel},
+              .stride = {stride},
+              .padding = {kernel / 2},
+              .groups = groups,
+              .bias = false,
+              .init = Init::normal_fan_out};
+}
+
+/// Below 64 pixels, as CIFAR's are: too small to be halved five times. `input`: [C,H,W].
+inline bool is_small_image(const Shape& input) {
+  constexpr std::int64_t kSmall = 64;
+  return std::all_of(input.begin() + std::min(1, input.rank()), input.end(),
+                     [](std::int64_t pixels) { return pixels < kSmall; });
+}
+
+}  // namespace graft

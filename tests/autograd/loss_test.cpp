@@ -1,0 +1,128 @@
+#include "autograd/loss.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "autograd/backward.h"
+#include "core/ops/builder.h"
+#include "core/passes/pass.h"
+#include "core/runtime/plan.h"
+#include "tests/core/error_of.h"
+
+namespace graft {
+namespace {
+
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::Pointwise;
+
+struct Result {
+  float loss;
+  std::vector<float> gradient;
+};
+
+/// The loss and its gradient with respect to the prediction.
+Result evaluate_loss(const Loss& loss, const Tensor& prediction, const Tensor& target) {
+  auto graph = std::make_unique<Graph>();
+  Builder builder(*graph);
+  const auto input = [&](std::string_view name, const Tensor& tensor) {
+    return builder.expr(graph->add_input(name, {tensor.dtype(), SymShape(tensor.shape())}));
+  };
+  const Expr p = input("prediction", prediction);
+  const Expr value = add_loss(loss, p, input("target", target));
+  const auto gradients = autograd::backward(*graph, {{value.value()}}, {p.value()});
+  graph->set_outputs({value.value(), gradients[0]});
+  passes::settle(*graph);
+  Plan plan(std::move(graph));
+  plan.run(std::vector<Tensor>{prediction, target});
+  const auto g = plan.output(1).values<const float>();
+  return {plan.output(0).values<const float>()[0], {g.begin(), g.end()}};
+}
+
+void expect_result(const Result& found, float loss, const std::vector<float>& gradient) {
+  EXPECT_NEAR(found.loss, loss, 1e-6F);
+  EXPECT_THAT(found.gradient, Pointwise(FloatNear(1e-6F), gradient));
+}
+
+const float kLog2 = std::log(2.0F);
+
+/// Two equal logits: log 2; softmax is (1/2,1/2).
+TEST(Loss, CrossEntropy) {
+  const Tensor logits = Tensor::from<float>({2, 2}, {3, 3, 0, 0});
+  const Tensor target = Tensor::from<std::int64_t>({2}, {0, 1});
+  expect_result(evaluate_loss(cross_entropy(), logits, target), kLog2,
+                {-0.25F, 0.25F, 0.25F, -0.25F});
+}
+
+/// Smoothing s: (1-s) of the target on its class, s spread over both; softmax minus that.
+/// logits (log 3, 0): softmax (3/4, 1/4); loss = -(0.9 log 3/4 + 0.1 log 1/4) for s = 0.2.
+TEST(Loss, CrossEntropyWithLabelSmoothing) {
+  const Tensor logits = Tensor::from<float>({1, 2}, {std::log(3.0F), 0});
+  const Tensor target = Tensor::from<std::int64_t>({1}, {0});
+  expect_result(evaluate_loss(cross_entropy(0.2F), logits, target),
+                -(0.9F * std::log(0.75F) + 0.1F * std::log(0.25F)), {0.75F - 0.9F, 0.25F - 0.1F});
+}
+
+TEST(Loss, TokenCrossEntropyIsTheMeanOverTokens) {
+  const Tensor logits = Tensor::from<float>({1, 2, 2}, {3, 3, std::log(3.0F), 0});
+  const Tensor target = Tensor::from<std::int64_t>({1, 2}, {0, 1});
+  expect_result(evaluate_loss(token_cross_entropy(), logits, target), (kLog2 - std::log(0.25F)) / 2,
+                {-0.25F, 0.25F, 0.375F, -0.375F});
+}
+
+TEST(Loss, NegativeLogLikelihood) {
+  const Tensor scores = Tensor::from<float>({2, 2}, {-1, -2, -3, -4});
+  const Tensor target = Tensor::from<std::int64_t>({2}, {0, 1});
+  expect_result(evaluate_loss(nll(), scores, target), 2.5F, {-0.5F, 0, 0, -0.5F});
+}
+
+TEST(Loss, ElementByElement) {
+  const Tensor prediction = Tensor::from<float>({2, 1}, {3, 0.5F});
+  const Tensor target = Tensor::from<float>({2, 1}, {1, 1});
+  expect_result(evaluate_loss(mse(), prediction, target), (4 + 0.25F) / 2, {2, -0.5F});
+  expect_result(evaluate_loss(l1(), prediction, target), (2 + 0.5F) / 2, {0.5F, -0.5F});
+  // Huber: delta (|d| - delta/2) for d = 2, d^2/2 for d = -1/2.
+  expect_result(evaluate_loss(huber(), prediction, target), (1.5F + 0.125F) / 2, {0.5F, -0.25F});
+  expect_result(evaluate_loss(huber(2.5F), prediction, target), (2 + 0.125F) / 2, {1, -0.25F});
+}
+
+TEST(Loss, ATargetWithoutTheLastAxisFits) {
+  const Tensor prediction = Tensor::from<float>({2, 1}, {3, 0.5F});
+  expect_result(evaluate_loss(mse(), prediction, Tensor::from<float>({2}, {1, 1})), 2.125F,
+                {2, -0.5F});
+}
+
+/// Large logits must not overflow: softplus(100) - 100 * 1 = 0, softplus(-100) - 0 = 0.
+TEST(Loss, BinaryCrossEntropyWithLogits) {
+  const Tensor logits = Tensor::from<float>({4}, {0, 100, -100, 0});
+  const Tensor target = Tensor::from<float>({4}, {1, 1, 0, 0});
+  expect_result(evaluate_loss(bce_with_logits(), logits, target), kLog2 / 2,
+                {-0.125F, 0, 0, 0.125F});
+}
+
+TEST(Loss, WhatDoesNotFitIsNamed) {
+  const Tensor logits = Tensor::zeros(DType::f32, {4, 3});
+  const auto fails = [](const Loss& loss, const Tensor& prediction, const Tensor& target) {
+    return std::string(error_of([&] { evaluate_loss(loss, prediction, target); }).what());
+  };
+  EXPECT_THAT(fails(cross_entropy(), logits, Tensor::zeros(DType::i64, {5})),
+              HasSubstr("cross_entropy: the prediction is f32[4,3], the target i64[5], wanted a "
+                        "target of shape [4]"));
+  EXPECT_THAT(fails(cross_entropy(), logits, Tensor::zeros(DType::f32, {4})),
+              HasSubstr("wanted class indices (i64)"));
+  EXPECT_THAT(fails(mse(), logits, Tensor::zeros(DType::i64, {4, 3})), HasSubstr("wanted floats"));
+  EXPECT_THAT(fails(token_cross_entropy(), logits, Tensor::zeros(DType::i64, {4})),
+              HasSubstr("wanted [B,T,C]"));
+  EXPECT_THAT(std::string(error_of([] { loss_from_name("hinge"); }).what()),
+              HasSubstr("unknown loss 'hinge'; valid: cross_entropy, token_cross_entropy, nll"));
+}
+
+TEST(Loss, EveryNameIsALoss) {
+  EXPECT_EQ(loss_names().size(), 7U);
+  for (const std::string& name : loss_names()) EXPECT_EQ(loss_from_name(name).name, name);
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,82 @@
+#include "core/runtime/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "core/ops/builder.h"
+#include "tests/core/error_of.h"
+
+namespace graft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// y = x * transpose(w) with w [1,2]: the transpose can be folded.
+Model make_model() {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 2}}));
+  const Expr w = builder.expr(graph.add_initializer("w", Tensor::from<float>({1, 2}, {2, 3})));
+  graph.add_output(matmul(x, transpose(w, {1, 0})).value());
+  return model;
+}
+
+float value_of(Session& session, const Tensor& x) {
+  return session.run({{"x", x}}).front().values<const float>()[0];
+}
+
+TEST(Session, PlansForEachShape) {
+  Session session(make_model());
+  EXPECT_THAT(session.input_names(), ElementsAre("x"));
+  EXPECT_EQ(value_of(session, Tensor::from<float>({1, 2}, {1, 1})), 5);
+  const auto three = session.run({Tensor::from<float>({3, 2}, {1, 0, 0, 1, 1, 1})});
+  EXPECT_THAT(three.front().values<const float>(), ElementsAre(2, 3, 5));
+  EXPECT_EQ(value_of(session, Tensor::from<float>({1, 2}, {2, 2})), 10);
+}
+
+TEST(Session, SeesChangedWeightsWhenTold) {
+  const Model model = make_model();
+  Session fixed(model);
+  Session changing(model, {.weights_change = true});
+  const Tensor x = Tensor::from<float>({1, 2}, {1, 1});
+  EXPECT_EQ(value_of(fixed, x), 5);
+  EXPECT_EQ(value_of(changing, x), 5);
+  model.graph().find("w")->initializer().copy_from(Tensor::from<float>({1, 2}, {7, 7}));
+  EXPECT_EQ(value_of(fixed, x), 5) << "folded when the plan was made";
+  EXPECT_EQ(value_of(changing, x), 14);
+}
+
+TEST(Session, ServesSeveralThreads) {
+  Session session(make_model());
+  const auto work = [&](float factor) {
+    for (int i = 0; i < 50; ++i) {
+      const auto rows = 1 + i % 3;
+      const Tensor x = Tensor::full(DType::f32, {rows, 2}, factor);
+      EXPECT_EQ(session.run({x}).front().values<const float>()[0], 5 * factor);
+    }
+  };
+  std::thread first(work, 1.0F);
+  std::thread second(work, 2.0F);
+  first.join();
+  second.join();
+}
+
+TEST(Session, WhatDoesNotFitIsNamed) {
+  Session session(make_model());
+  const Tensor x = Tensor::zeros(DType::f32, {1, 2});
+  const auto fails = [&](const std::map<std::string, Tensor>& inputs) {
+    return std::string(error_of([&] { session.run(inputs); }).what());
+  };
+  EXPECT_THAT(fails({{"z", x}}), HasSubstr("no input 'z'; its inputs: x"));
+  EXPECT_THAT(fails({}), HasSubstr("no tensor for input 'x'"));
+  EXPECT_THAT(fails({{"x", Tensor::zeros(DType::f32, {1, 3})}}),
+              HasSubstr("input 'x' is f32[N,2], got f32[1,3]"));
+}
+
+}  // namespace
+}  // namespace graft

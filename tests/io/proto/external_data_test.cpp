@@ -1,0 +1,133 @@
+#include "io/proto/external_data.h"
+
+#include <gtest/gtest.h>
+
+#include "io/onnx.h"
+#include "tests/data/test_files.h"
+#include "tests/io/proto/proto_text.h"
+
+namespace graft::testing {
+namespace {
+
+const std::string kFourFloats("\0\0\x80?\0\0\0@\0\0@@\0\0\x80@", 16);  // 1, 2, 3, 4
+
+/// A model of an initializer 'w', f32[2], with these external_data entries.
+pb::ModelProto external_model(const std::string& entries) {
+  return graph_model(R"(
+      output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } }
+      node { op_type: "Relu" input: "w" output: "y" }
+      initializer { name: "w" data_type: 1 dims: 2 data_location: EXTERNAL doc_string: "d" )" +
+                     entries + "}");
+}
+
+std::string entry(const std::string& key, const std::string& value) {
+  return "external_data { key: '" + key + "' value: '" + value + "' } ";
+}
+
+class ExternalData : public ::testing::Test {
+ protected:
+  ExternalData() { folder_.write("data.bin", kFourFloats); }
+
+  std::filesystem::path write(const std::string& entries) const {
+    return folder_.write("model.onnx", external_model(entries).SerializeAsString());
+  }
+  void expect_refused(const std::string& entries, ErrorKind kind, std::string_view part) const {
+    SCOPED_TRACE(entries);
+    expect_error(kind, part, [&] { onnx::load(write(entries)); });
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(ExternalData, IsReadFromItsRange) {
+  const Model model = onnx::load(write(entry("location", "data.bin") + entry("offset", "4") +
+                                       entry("length", "8") + entry("checksum", "unread")));
+  EXPECT_TRUE(equal_bits(model.graph().find("w")->initializer(), Tensor::from<float>({2}, {2, 3})));
+  const Model whole = onnx::load(write(entry("location", "./data.bin")));
+  EXPECT_EQ(whole.graph().find("w")->initializer().values<float>()[0], 1.0F);
+}
+
+TEST_F(ExternalData, IsEmbeddedAtExport) {
+  const pb::ModelProto proto = exported(onnx::load(write(entry("location", "data.bin"))));
+  const pb::TensorProto& tensor = proto.graph().initializer(0);
+  EXPECT_EQ(tensor.raw_data(), kFourFloats.substr(0, 8));
+  EXPECT_EQ(tensor.external_data_size(), 0);
+  EXPECT_FALSE(tensor.has_data_location());
+  EXPECT_EQ(tensor.doc_string(), "d");
+}
+
+TEST_F(ExternalData, StaysInTheModelsFolder) {
+  const TempFolder other;
+  const auto secret = other.write("secret", kFourFloats);
+  std::filesystem::create_symlink(secret, folder_.path() / "link");
+  std::filesystem::create_directory_symlink(other.path(), folder_.path() / "up");
+  expect_refused(entry("location", "../" + secret.filename().string()), ErrorKind::io, "leaves");
+  expect_refused(entry("location", secret.string()), ErrorKind::io, "must be relative");
+  expect_refused(entry("location", "link"), ErrorKind::io, "links are not followed");
+  expect_refused(entry("location", "up/secret"), ErrorKind::io, "links are not followed");
+  expect_refused(entry("location", "."), ErrorKind::io, "names no file");
+  expect_refused(entry("location", "none.bin"), ErrorKind::io, "No such file");
+}
+
+TEST_F(ExternalData, RangesAreCheckedAgainstTheFile) {
+  const std::string file = entry("location", "data.bin");
+  expect_refused(file + entry("offset", "12"), ErrorKind::io, "which has only 16");
+  expect_refused(file + entry("offset", "18446744073709551615"), ErrorKind::io, "has only 16");
+  expect_refused(file + entry("offset", "18446744073709551616"), ErrorKind::model, "no number");
+  expect_refused(file + entry("offset", "-4"), ErrorKind::model, "'offset' is no number");
+  expect_refused(file + entry("offset", "4 "), ErrorKind::model, "no number");
+  expect_refused(file + entry("length", "16"), ErrorKind::model, "its external_data length is 16");
+  expect_refused(entry("offset", "0"), ErrorKind::model, "has no location");
+  expect_refused(file + "raw_data: 'abcdefgh'", ErrorKind::model, "nor hold data of its own");
+}
+
+TEST_F(ExternalData, ALyingSizeAllocatesNothing) {
+  pb::ModelProto proto = external_model(entry("location", "data.bin"));
+  proto.mutable_graph()->mutable_initializer(0)->set_dims(0, std::int64_t{1} << 50);
+  const auto path = folder_.write("model.onnx", proto.SerializeAsString());
+  expect_error(ErrorKind::io, "which has only 16", [&] { onnx::load(path); });
+}
+
+TEST_F(ExternalData, NeedsAFolder) {
+  expect_error(ErrorKind::io, "given without its folder",
+               [] { import(external_model(entry("location", "data.bin"))); });
+  const std::string bytes = external_model(entry("location", "data.bin")).SerializeAsString();
+  EXPECT_EQ(onnx::parse(bytes, folder_.path()).graph().node_count(), 1U);
+}
+
+TEST_F(ExternalData, SaveMovesLargeTensorsOut) {
+  Model model = import(graph_model(R"(
+      output { name: "y" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } }
+      node { op_type: "Add" input: "a" input: "b" output: "s" }
+      node { op_type: "Add" input: "s" input: "c" output: "y" }
+      initializer { name: "a" data_type: 1 dims: 2 float_data: 1 float_data: 2 }
+      initializer { name: "b" data_type: 1 dims: 1 float_data: 3 }
+      initializer { name: "c" data_type: 1 dims: 2 raw_data: "\000\000\000@\000\000\000@" })"));
+  const auto path = folder_.path() / "out.onnx";
+  onnx::save(model, path, {.external_data = "out.data", .external_threshold_bytes = 8});
+  pb::ModelProto proto;
+  ASSERT_TRUE(proto.ParseFromString(read_file(path, 10000)));
+  EXPECT_EQ(read_file(folder_.path() / "out.data", 1000).size(), 64U + 8U);
+  EXPECT_EQ(proto.graph().initializer(0).external_data(1).value(), "0");
+  EXPECT_EQ(proto.graph().initializer(2).external_data(1).value(), "64");
+  EXPECT_EQ(proto.graph().initializer(1).float_data(0), 3.0F);
+  const Model again = onnx::load(path);
+  for (const char* const name : {"a", "b", "c"}) {
+    EXPECT_TRUE(equal_bits(again.graph().find(name)->initializer(),
+                           model.graph().find(name)->initializer()));
+  }
+}
+
+TEST_F(ExternalData, SaveRefusesOddFileNames) {
+  const Model model = onnx::load(write(entry("location", "data.bin")));
+  for (const char* const name : {"../out", "sub/out", "..", "/tmp/out"}) {
+    expect_error(ErrorKind::argument, "plain file name",
+                 [&] { onnx::save(model, folder_.path() / "out.onnx", {.external_data = name}); });
+  }
+  expect_error(ErrorKind::argument, "own file name", [&] {
+    onnx::save(model, folder_.path() / "out.onnx", {.external_data = "out.onnx"});
+  });
+}
+
+}  // namespace
+}  // namespace graft::testing

@@ -1,0 +1,87 @@
+// The examples on a few samples: they run, and write what `graft eval` takes.
+#include "io/onnx.h"
+#include "tests/tools/tool_test.h"
+
+namespace graft {
+namespace {
+
+using testing::example;
+using ::testing::HasSubstr;
+using testing::Outcome;
+using testing::run;
+using testing::run_graft;
+using testing::Succeeds;
+
+class Examples : public testing::ToolTest {
+ protected:
+  void SetUp() override {
+    if (example("mnist").empty()) GTEST_SKIP() << "the examples were not built";
+  }
+
+  std::string write_lenet() const {
+    EXPECT_THAT(run_graft({"new", "lenet", "--out", path("lenet.onnx")}), Succeeds());
+    return path("lenet.onnx");
+  }
+
+  std::string data_ = write_mnist(200, 28);
+};
+
+TEST_F(Examples, Mnist) {
+  const Outcome outcome = run({example("mnist"), data_, path("out.onnx"), "200"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("epoch 2: loss "));
+  EXPECT_THAT(run_graft({"eval", path("out.onnx"), "--data", data_}), Succeeds());
+}
+
+TEST_F(Examples, Cifar) {
+  std::string records;
+  for (int i = 0; i < 40; ++i) {
+    records += static_cast<char>(i % 10);
+    for (int pixel = 0; pixel < 3072; ++pixel) records += static_cast<char>(i * pixel % 251);
+  }
+  folder_.write("data_batch_1.bin", records);
+  folder_.write("test_batch.bin", records);
+  const Outcome outcome =
+      run({example("cifar"), folder_.path().string(), path("out.onnx"), "2", "40"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("epoch 2: loss "));
+  EXPECT_THAT(run_graft({"eval", path("out.onnx"), "--data", "cifar10:" + folder_.path().string(),
+                         "--normalize", "data"}),
+              Succeeds());
+}
+
+TEST_F(Examples, Finetune) {
+  const Outcome outcome = run({example("finetune"), write_lenet(), path("out.onnx"), data_, "100"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("test accuracy "));
+  EXPECT_NE(read("out.onnx"), read("lenet.onnx"));
+}
+
+TEST_F(Examples, TransferTrainsOnlyTheHead) {
+  const Outcome outcome =
+      run({example("transfer"), write_lenet(), "pool2", path("out.onnx"), data_, "100"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr(": head.1.weight head.1.bias head.2.weight head.2.bias\n"));
+  const Model before = onnx::load(path("lenet.onnx"));
+  const Model after = onnx::load(path("out.onnx"));
+  EXPECT_TRUE(equal_bits(before.graph().find("conv1.weight")->initializer(),
+                         after.graph().find("conv1.weight")->initializer()));
+  EXPECT_EQ(after.graph().find("fc1.weight"), nullptr);
+}
+
+TEST_F(Examples, Quickstart) {
+  const Outcome outcome = run({example("quickstart"), path("files"), "300"});
+  if (outcome.error.find("fashion-mnist") != std::string::npos) {
+    GTEST_SKIP() << "Fashion-MNIST is not installed: " << outcome.error;
+  }
+  ASSERT_THAT(outcome, Succeeds());
+  for (const char* file : {"lenet.onnx", "lenet_retrained.onnx", "lenet_transferred.onnx"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(path(std::string("files/") + file)));
+    EXPECT_THAT(run_graft({"eval", path(std::string("files/") + file), "--data", "fashion-mnist",
+                           "--limit", "50"}),
+                Succeeds());
+  }
+}
+
+}  // namespace
+}  // namespace graft

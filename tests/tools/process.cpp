@@ -1,0 +1,90 @@
+#include "tests/tools/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace graft::testing {
+namespace {
+
+std::string read_all(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+int open_for_writing(const std::filesystem::path& path) {
+  return open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& command) {
+  std::string name = (std::filesystem::temp_directory_path() / "graft_process_XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+  folder_ = name;
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const int out = open_for_writing(folder_ / "out");
+  const int error = open_for_writing(folder_ / "error");
+  id_ = fork();
+  if (id_ == 0) {
+    dup2(out, STDOUT_FILENO);
+    dup2(error, STDERR_FILENO);
+    // Out of memory must come back as an error under the address sanitizer too.
+    setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
+    execv(words[0], words.data());
+    _exit(127);
+  }
+  close(out);
+  close(error);
+}
+
+Process::~Process() {
+  if (id_ > 0) {
+    kill(id_, SIGKILL);
+    waitpid(id_, nullptr, 0);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string Process::output() const {
+  return read_all(folder_ / "out");
+}
+
+void Process::signal(int number) const {
+  kill(id_, number);
+}
+
+Outcome Process::wait() {
+  int status = 0;
+  waitpid(id_, &status, 0);
+  id_ = -1;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output(),
+          read_all(folder_ / "error")};
+}
+
+Outcome run(const std::vector<std::string>& command) {
+  return Process(command).wait();
+}
+
+Outcome run_graft(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), GRAFT_BINARY);
+  return run(arguments);
+}
+
+std::string example(const std::string& name) {
+  const std::filesystem::path path = std::filesystem::path(GRAFT_EXAMPLES) / name;
+  return std::filesystem::exists(path) ? path.string() : std::string();
+}
+
+}  // namespace graft::testing

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace graft::testing {
+
+struct Outcome {
+  /// What the process returned; 128 + signal when a signal ended it.
+  int code = -1;
+  std::string out;
+  std::string error;
+};
+
+/// A program that runs beside the test; its output goes to files.
+class Process {
+ public:
+  /// Starts `command`: the program's path, then its arguments.
+  explicit Process(const std::vector<std::string>& command);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// What it has written to stdout so far.
+  std::string output() const;
+  void signal(int number) const;
+  Outcome wait();
+
+ private:
+  std::filesystem::path folder_;
+  int id_ = -1;
+};
+
+Outcome run(const std::vector<std::string>& command);
+/// Runs the graft of this build.
+Outcome run_graft(std::vector<std::string> arguments);
+/// The path of an example of this build; empty when examples were not built.
+std::string example(const std::string& name);
+
+}  // namespace graft::testing

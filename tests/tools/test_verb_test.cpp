@@ -1,0 +1,181 @@
+#include <fstream>
+
+#include "core/ops/builder.h"
+#include "io/onnx.h"
+#include "tests/tools/tool_test.h"
+
+namespace graft {
+namespace {
+
+using ::testing::EndsWith;
+using testing::FailsWith;
+using ::testing::HasSubstr;
+using testing::Outcome;
+using testing::run_graft;
+using testing::Succeeds;
+
+class TestVerb : public testing::ToolTest {
+ protected:
+  /// A backend test of y = x + x for x = 1, 2; `wanted` is what it expects, nothing when not
+  /// defined.
+  void write_case(const std::string& name, const Tensor& wanted) const {
+    const std::filesystem::path data = folder_.path() / name / "test_data_set_0";
+    std::filesystem::create_directories(data);
+    Model model;
+    model.ir_version = 8;
+    model.set_opset("", 17);
+    Value* const x = model.graph().add_input("x", {DType::f32, SymShape{2}});
+    Builder builder(model.graph());
+    model.graph().add_output(
+        builder.node("Add", "", {x, x}, std::vector<std::string>{"y"})->output());
+    onnx::save(model, folder_.path() / name / "model.onnx");
+    onnx::save_tensor(data / "input_0.pb", Tensor::from<float>({2}, {1, 2}), "x");
+    if (wanted.defined()) onnx::save_tensor(data / "output_0.pb", wanted, "y");
+  }
+};
+
+TEST_F(TestVerb, ComparesOutputs) {
+  write_case("a_right", Tensor::from<float>({2}, {2, 4.003F}));  // within 1e-3
+  write_case("b_wrong", Tensor::from<float>({2}, {2, 4.005F}));
+  write_case("c_type", Tensor::from<double>({2}, {2, 4}));
+  write_case("d_shape", Tensor::from<float>({1, 2}, {2, 4}));
+  write_case("e_none", {});
+  const Outcome outcome = run_graft({"test", folder_.path().string()});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.out, HasSubstr("passed  " + path("a_right") + "\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("failed  " + path("b_wrong") +
+                                     ": test_data_set_0: output 'y': 1 of 2 elements differ; "
+                                     "element 1 is 4, wanted 4.00500011\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("output 'y' is f32[2], wanted f64[2]"));
+  EXPECT_THAT(outcome.out, HasSubstr("output 'y' is f32[2], wanted f32[1,2]"));
+  EXPECT_THAT(outcome.out, HasSubstr("skipped  " + path("e_none")));
+  EXPECT_THAT(outcome.out, EndsWith("\n1 passed, 3 failed, 1 skipped\n"));
+}
+
+TEST_F(TestVerb, PassesWhenAllPass) {
+  write_case("right", Tensor::from<float>({2}, {2, 4}));
+  const Outcome outcome = run_graft({"test", path("right")});
+  EXPECT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, EndsWith("1 passed, 0 failed, 0 skipped\n"));
+}
+
+TEST_F(TestVerb, TakesOtherTolerances) {
+  write_case("rough", Tensor::from<float>({2}, {2, 4.005F}));
+  EXPECT_THAT(run_graft({"test", path("rough"), "--rtol", "0.01"}), Succeeds());
+  EXPECT_THAT(run_graft({"test", path("rough"), "--atol", "0.01"}), Succeeds());
+}
+
+TEST_F(TestVerb, ShapesGivenAsInputsBecomeConstants) {
+  const std::filesystem::path data = folder_.path() / "expand" / "test_data_set_0";
+  std::filesystem::create_directories(data);
+  Model model;
+  model.ir_version = 8;
+  model.set_opset("", 17);
+  Value* const x = model.graph().add_input("x", {DType::f32, SymShape{1}});
+  Value* const shape = model.graph().add_input("shape", {DType::i64, SymShape{2}});
+  Builder builder(model.graph());
+  model.graph().add_output(
+      builder.node("Expand", "", {x, shape}, std::vector<std::string>{"y"})->output());
+  onnx::save(model, folder_.path() / "expand" / "model.onnx");
+  onnx::save_tensor(data / "input_0.pb", Tensor::from<float>({1}, {7}), "x");
+  onnx::save_tensor(data / "input_1.pb", Tensor::from<std::int64_t>({2}, {2, 1}), "shape");
+  onnx::save_tensor(data / "output_0.pb", Tensor::from<float>({2, 1}, {7, 7}), "y");
+  const Outcome outcome = run_graft({"test", path("expand")});
+  EXPECT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("passed  " + path("expand") + ": with constant shape\n"));
+}
+
+TEST_F(TestVerb, ACaseThatCannotRunFailsWithItsReason) {
+  write_case("broken", Tensor::from<float>({2}, {2, 4}));
+  folder_.write("broken/model.onnx", "nonsense");
+  const Outcome outcome = run_graft({"test", path("broken")});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.out, HasSubstr("failed  " + path("broken") + ": model: "));
+}
+
+TEST_F(TestVerb, FolderWithoutCases) {
+  EXPECT_THAT(run_graft({"test", folder_.path().string()}), FailsWith(2, "no model.onnx"));
+  EXPECT_THAT(run_graft({"test", path("absent")}), FailsWith(2, "absent"));
+}
+
+/// What a trainer must reproduce: ../shared/training_cases.
+class TrainingCase : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(TrainingCase, Agrees) {
+  const std::filesystem::path folder = testing::shared_folder() / "training_cases" / GetParam();
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  const Outcome outcome = run_graft({"test", folder.string()});
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.error;
+  EXPECT_THAT(outcome.out, EndsWith("1 passed, 0 failed, 0 skipped\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TrainingCase,
+                         ::testing::Values("singa_cnn_sgd", "tutorial_net_momentum",
+                                           "resnet_momentum", "mlp_mse_adagrad", "mlp_huber_sgd"),
+                         [](const auto& one) { return std::string(one.param); });
+
+/// A copy of a training case in which one thing is wrong: the comparison must see it.
+class WrongTrainingCase : public testing::ToolTest {
+ protected:
+  void SetUp() override {
+    const std::filesystem::path original =
+        testing::shared_folder() / "training_cases" / "mlp_huber_sgd";
+    if (!std::filesystem::exists(original)) GTEST_SKIP() << original << " is not there";
+    std::filesystem::copy(original, folder_.path() / "case",
+                          std::filesystem::copy_options::recursive);
+  }
+
+  void expect_failure(const std::string& part) const {
+    const Outcome outcome = run_graft({"test", path("case")});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+  }
+
+  /// Replaces text in training.json.
+  void replace(const std::string& from, const std::string& to) const {
+    std::string json = read("case/training.json");
+    const std::size_t at = json.find(from);
+    ASSERT_NE(at, std::string::npos) << json;
+    folder_.write("case/training.json", json.replace(at, from.size(), to));
+  }
+
+  /// Adds to the first element of a tensor's file.
+  void shift(const std::string& file, float by) const {
+    const std::filesystem::path at = folder_.path() / "case" / "test_data_set_0" / file;
+    const NamedTensor named = onnx::load_tensor(at);
+    named.tensor.values<float>()[0] += by;
+    onnx::save_tensor(at, named.tensor, named.name);
+  }
+};
+
+TEST_F(WrongTrainingCase, Loss) {
+  replace("0.46605", "0.48605");
+  expect_failure("loss of step 0 is 0.466");
+}
+
+TEST_F(WrongTrainingCase, Rate) {
+  replace("0.05", "0.06");
+  expect_failure("loss of step 1");
+}
+
+TEST_F(WrongTrainingCase, Gradient) {
+  shift("gradient_1.pb", 0.01F);
+  expect_failure("gradient of '");
+}
+
+TEST_F(WrongTrainingCase, OutputBeforeAndAfter) {
+  shift("trained_output_0.pb", 0.01F);
+  expect_failure("trained output: 1 of ");
+  shift("output_0.pb", 0.01F);
+  expect_failure("output before training: 1 of ");
+}
+
+TEST_F(WrongTrainingCase, UnknownSettings) {
+  replace("\"lr\"", "\"foreach\": true, \"lr\"");
+  expect_failure("'foreach'");
+  folder_.write("case/training.json", "{");
+  expect_failure("training.json");
+}
+
+}  // namespace
+}  // namespace graft

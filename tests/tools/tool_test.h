@@ -1,0 +1,44 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/data/test_files.h"
+#include "tests/tools/process.h"
+
+namespace graft::testing {
+
+/// A folder of its own for each test, with what the verbs work on.
+class ToolTest : public ::testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+
+  /// MNIST's four files with images of `size` x `size`, one class after the other: class c is
+  /// bright in row c, so that a net learns it at once. Returns the data spec.
+  std::string write_mnist(int samples = 64, int size = 12, int classes = 10) const;
+
+  /// A fresh mlp for those images; returns its path.
+  std::string write_mlp(int size = 12, int classes = 10) const;
+
+  std::string read(const std::string& name) const;
+
+  TempFolder folder_;
+};
+
+/// Matches an Outcome with this exit code whose stderr is one line that holds `part`.
+MATCHER_P2(FailsWith, code, part, "") {
+  const std::string& error = arg.error;
+  *result_listener << "code " << arg.code << ", stderr: " << error;
+  return arg.code == code && error.starts_with("graft: ") && error.find('\n') == error.size() - 1 &&
+         error.find(part) != std::string::npos;
+}
+
+MATCHER(Succeeds, "") {
+  *result_listener << "code " << arg.code << ", stderr: " << arg.error;
+  return arg.code == 0;
+}
+
+}  // namespace graft::testing

@@ -1,0 +1,155 @@
+#include <signal.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "io/npz.h"
+#include "io/onnx.h"
+#include "tests/tools/tool_test.h"
+
+namespace graft {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Outcome;
+using testing::Process;
+using testing::run_graft;
+using testing::Succeeds;
+
+std::vector<nlohmann::json> lines_of(const Outcome& outcome) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(outcome.out);
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+class Train : public testing::ToolTest {
+ protected:
+  Outcome train(const std::string& out, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{"train", model_,    "--data",  data_,
+                                       "--out", path(out), "--batch", "16"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_graft(arguments);
+  }
+
+  std::string model_ = write_mlp();
+  std::string data_ = write_mnist();
+};
+
+TEST_F(Train, LearnsAndEvalAgrees) {
+  const Outcome trained = train("out.onnx", {"--epochs", "12", "--json"});
+  ASSERT_THAT(trained, Succeeds());
+  const auto lines = lines_of(trained);
+  ASSERT_EQ(lines.size(), 14U);
+  EXPECT_EQ(lines.front()["event"], "start");
+  EXPECT_EQ(lines.front()["loss_name"], "cross_entropy");
+  EXPECT_EQ(lines.front()["parameters"], 144 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10);
+  EXPECT_EQ(lines.back()["event"], "end");
+  EXPECT_EQ(lines.back()["updates"], 48);
+  const nlohmann::json& last = lines[12];
+  EXPECT_EQ(last["epoch"], 12);
+  EXPECT_LT(last["loss"], lines[1]["loss"]);
+  EXPECT_EQ(last["validation_accuracy"], 1.0);
+
+  const Outcome evaluated = run_graft({"eval", path("out.onnx"), "--data", data_, "--json"});
+  ASSERT_THAT(evaluated, Succeeds());
+  const nlohmann::json measured = nlohmann::json::parse(evaluated.out);
+  EXPECT_EQ(measured["accuracy"], 1.0);
+  EXPECT_EQ(measured["samples"], 64);
+  EXPECT_NEAR(measured["loss"], last["validation_loss"], 1e-5);
+}
+
+TEST_F(Train, SaysWhatTrainsAndKeepsTheRest) {
+  const Outcome trained =
+      train("out.onnx", {"--epochs", "1", "--trainable", "fc[12].*", "--freeze", ".*bias"});
+  ASSERT_THAT(trained, Succeeds());
+  EXPECT_THAT(trained.out, HasSubstr("in 2 parameters: fc1.weight fc2.weight"));
+  const Model before = onnx::load(model_);
+  const Model after = onnx::load(path("out.onnx"));
+  for (const Value* value : before.graph().initializers()) {
+    const bool is_trained = value->name() == "fc1.weight" || value->name() == "fc2.weight";
+    const Tensor now = after.graph().find(value->name())->initializer();
+    EXPECT_EQ(equal_bits(value->initializer(), now), !is_trained) << value->name();
+  }
+}
+
+TEST_F(Train, SameSeedSameBytes) {
+  for (const char* out : {"a.onnx", "b.onnx"}) {
+    ASSERT_THAT(train(out, {"--epochs", "2", "--seed", "5", "--threads", "2"}), Succeeds());
+  }
+  ASSERT_THAT(train("c.onnx", {"--epochs", "2", "--seed", "6", "--threads", "2"}), Succeeds());
+  EXPECT_EQ(read("a.onnx"), read("b.onnx"));
+  EXPECT_NE(read("a.onnx"), read("c.onnx"));
+}
+
+TEST_F(Train, TakesEverySetting) {
+  const std::vector<std::vector<std::string>> settings{
+      {"--optimizer", "sgd", "--nesterov", "--weight-decay", "1e-4", "--schedule", "one-cycle"},
+      {"--optimizer", "adam", "--schedule", "cosine", "--warmup", "2"},
+      {"--optimizer", "adamw", "--schedule", "step", "--every", "3", "--gamma", "0.5"},
+      {"--optimizer", "rmsprop", "--lr", "1e-4", "--schedule", "exponential"},
+      {"--optimizer", "adagrad", "--label-smoothing", "0.1", "--accumulate", "2"},
+      {"--clip-norm", "1", "--clip-value", "0.1", "--normalize", "data"},
+      {"--augment", "--limit", "20", "--device", "cpu", "--normalize", "0.1:0.3"},
+  };
+  for (const auto& setting : settings) {
+    std::vector<std::string> arguments = setting;
+    arguments.insert(arguments.end(), {"--epochs", "1", "--json"});
+    const Outcome trained = train("out.onnx", arguments);
+    EXPECT_THAT(trained, Succeeds()) << ::testing::PrintToString(setting);
+  }
+}
+
+TEST_F(Train, LimitAndValidation) {
+  const auto lines = lines_of(
+      train("out.onnx", {"--epochs", "1", "--limit", "20", "--validate", "none", "--json"}));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[1]["samples"], 20);
+  EXPECT_FALSE(lines[1].contains("validation_loss"));
+}
+
+TEST_F(Train, NumbersFromAnNpzFile) {
+  std::vector<float> x;
+  std::vector<float> y;
+  for (int i = 0; i < 32; ++i) {
+    const float value = static_cast<float>(i) / 16.0F - 1.0F;
+    x.insert(x.end(), {value, 1.0F - value});
+    y.push_back(0.5F * value);
+  }
+  npz::save(path("line.npz"), std::vector<NamedTensor>{{"x", Tensor::from({32, 2}, x)},
+                                                       {"y", Tensor::from({32, 1}, y)}});
+  ASSERT_THAT(run_graft({"new", "mlp", "--input", "2", "--classes", "1", "--out", path("m.onnx")}),
+              Succeeds());
+  model_ = path("m.onnx");
+  data_ = "npz:" + path("line.npz");
+  const Outcome trained = train("out.onnx", {"--epochs", "20", "--json"});
+  ASSERT_THAT(trained, Succeeds());
+  const auto lines = lines_of(trained);
+  EXPECT_EQ(lines.front()["loss_name"], "mse");
+  EXPECT_FALSE(lines[1].contains("accuracy"));
+  EXPECT_LT(lines[20]["loss"], 0.1 * lines[1]["loss"].get<double>());
+}
+
+TEST_F(Train, InterruptSavesWhatIsThere) {
+  Process process({GRAFT_BINARY, "train", model_, "--data", data_, "--out", path("out.onnx"),
+                   "--epochs", "1000000", "--validate", "none"});
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  while (process.output().find("epoch 2/") == std::string::npos) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  process.signal(SIGINT);
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.error, HasSubstr("interrupted after"));
+  const Model before = onnx::load(model_);
+  const Model after = onnx::load(path("out.onnx"));
+  EXPECT_FALSE(equal_bits(before.graph().find("fc1.weight")->initializer(),
+                          after.graph().find("fc1.weight")->initializer()));
+}
+
+}  // namespace
+}  // namespace graft

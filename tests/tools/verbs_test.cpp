@@ -1,0 +1,167 @@
+// new, inspect, run, edit, bench and devices.
+#include <nlohmann/json.hpp>
+
+#include "io/npy.h"
+#include "io/onnx.h"
+#include "tests/tools/tool_test.h"
+
+namespace graft {
+namespace {
+
+using nlohmann::json;
+using testing::FailsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Outcome;
+using testing::run_graft;
+using testing::Succeeds;
+
+class Verbs : public testing::ToolTest {
+ protected:
+  json inspect(const std::string& model, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{"inspect", model, "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = run_graft(arguments);
+    EXPECT_THAT(outcome, Succeeds());
+    return json::parse(outcome.out);
+  }
+};
+
+TEST_F(Verbs, NewIsTheSameForTheSameSeed) {
+  for (const auto& [out, seed] : {std::pair("a", "3"), std::pair("b", "3"), std::pair("c", "4")}) {
+    ASSERT_THAT(run_graft({"new", "lenet", "--seed", seed, "--out", path(out)}), Succeeds());
+  }
+  EXPECT_EQ(read("a"), read("b"));
+  EXPECT_NE(read("a"), read("c"));
+}
+
+TEST_F(Verbs, InspectCountsALenet) {
+  ASSERT_THAT(run_graft({"new", "lenet", "--out", path("lenet.onnx")}), Succeeds());
+  const json found = inspect(path("lenet.onnx"), {"--batch", "2"});
+  EXPECT_EQ(found["ops"]["Conv"], 2);
+  EXPECT_EQ(found["ops"]["Gemm"], 2);
+  EXPECT_EQ(found["outputs"][0]["type"], "f32[N,10]");
+  // 20*25+20 + 50*500+50 + 500*800+500 + 10*500+10.
+  EXPECT_EQ(found["parameters"], 431080);
+  EXPECT_EQ(found["trainable"].size(), 8U);
+  EXPECT_EQ(found["blockers"].size(), 0U);
+  // A sample: 24*24*20*25 + 8*8*50*500 + 800*500 + 500*10.
+  EXPECT_EQ(found["multiply_adds"], 2 * 2293000);
+  EXPECT_EQ(found["parameter_bytes"], 4 * 431080);
+  EXPECT_GT(found["arena_bytes"], 4 * 431080) << "the gradients are there";
+  EXPECT_EQ(found["optimizer_bytes"], 0);
+  EXPECT_EQ(inspect(path("lenet.onnx"), {"--optimizer", "adam"})["optimizer_bytes"], 8 * 431080);
+
+  const Outcome as_text = run_graft({"inspect", path("lenet.onnx")});
+  EXPECT_THAT(as_text.out, HasSubstr("431,080 numbers in 8 parameters by default"));
+  EXPECT_THAT(as_text.out, HasSubstr("every op on the way has a gradient"));
+}
+
+TEST_F(Verbs, InspectNamesWhatStopsGradients) {
+  Model model = onnx::load(write_mlp());
+  Graph& graph = model.graph();
+  Node* const cast =
+      graph.add_node("Cast", "", {graph.outputs().front()}, {"rounded"}, {{"to", 6}});
+  cast->set_name("to_int");
+  Node* const back = graph.add_node("Cast", "", {cast->output()}, {"back"}, {{"to", 1}});
+  back->output()->set_type(graph.outputs().front()->type());
+  graph.set_outputs({back->output()});
+  onnx::save(model, path("cast.onnx"));
+  const json found = inspect(path("cast.onnx"));
+  EXPECT_EQ(
+      found["blockers"],
+      json::parse(R"(["Cast node 'to_int': its output is i32[N,10], which has no gradient"])"));
+  EXPECT_FALSE(found.contains("arena_bytes"));
+}
+
+TEST_F(Verbs, RunWritesEachOutput) {
+  const std::string model = write_mlp(2, 3);
+  npy::save(path("x.npy"), Tensor::from<float>({1, 1, 2, 2}, {1, 2, 3, 4}));
+  onnx::save_tensor(path("x.pb"), Tensor::from<float>({1, 1, 2, 2}, {1, 2, 3, 4}), "input");
+  for (const char* file : {"x.npy", "x.pb"}) {
+    const Outcome outcome = run_graft(
+        {"run", model, "--input", "input=" + path(file), "--out", path("results"), "--json"});
+    ASSERT_THAT(outcome, Succeeds());
+    const json line = json::parse(outcome.out);
+    EXPECT_EQ(line["name"], "logits");
+    EXPECT_EQ(line["type"], "f32[1,3]");
+    EXPECT_EQ(npy::load(line["file"].get<std::string>()).shape(), (Shape{1, 3}));
+  }
+  EXPECT_THAT(run_graft({"run", model, "--out", path("results")}), FailsWith(1, "'input'"));
+  EXPECT_THAT(run_graft({"run", model, "--input", "x", "--out", path("results")}),
+              FailsWith(1, "NAME=FILE"));
+  EXPECT_THAT(run_graft({"run", model, "--input", "y=" + path("x.npy"), "--out", path("results")}),
+              FailsWith(1, "no input 'y'"));
+}
+
+TEST_F(Verbs, EditCutsAppendsAndSetsTheBatch) {
+  const Outcome edited =
+      run_graft({"edit", write_mlp(), "--truncate", "relu2", "--append", "linear:7:name=head",
+                 "--batch", "4", "--out", path("edited.onnx")});
+  ASSERT_THAT(edited, Succeeds());
+  const json found = inspect(path("edited.onnx"));
+  EXPECT_EQ(found["inputs"][0]["type"], "f32[4,1,12,12]");
+  EXPECT_EQ(found["outputs"][0]["name"], "head");
+  EXPECT_EQ(found["trainable"].back()["name"], "head.bias");
+  EXPECT_EQ(found["trainable"].back()["type"], "f32[7]");
+  ASSERT_THAT(run_graft({"edit", path("edited.onnx"), "--batch", "any", "--out", path("any.onnx")}),
+              Succeeds());
+  EXPECT_THAT(inspect(path("any.onnx"))["inputs"][0]["type"].get<std::string>(),
+              HasSubstr(",1,12,12]"));
+}
+
+TEST_F(Verbs, BenchMeasuresTrainingOnFiles) {
+  const std::string model = write_mlp(2, 3);
+  npy::save(path("x.npy"), Tensor::zeros(DType::f32, {5, 1, 2, 2}));
+  npy::save(path("t.npy"), Tensor::from<std::int64_t>({5}, {0, 1, 2, 0, 1}));
+  const Outcome outcome = run_graft({"bench",
+                                     model,
+                                     "--train",
+                                     "--loss",
+                                     "cross_entropy",
+                                     "--optimizer",
+                                     "sgd",
+                                     "--momentum",
+                                     "0.9",
+                                     "--lr",
+                                     "0.01",
+                                     "--input",
+                                     "input=" + path("x.npy"),
+                                     "--target",
+                                     path("t.npy"),
+                                     "--threads",
+                                     "1",
+                                     "--seconds",
+                                     "0.1",
+                                     "--json"});
+  ASSERT_THAT(outcome, Succeeds());
+  const json line = json::parse(outcome.out);
+  EXPECT_GE(line["steps"], 5);
+  EXPECT_LE(line["step_ms_min"], line["step_ms_median"]);
+  EXPECT_GT(line["step_ms_min"], 0.0);
+  EXPECT_NEAR(line["first_loss"], 1.1, 0.3) << "about log 3, before the first update";
+  EXPECT_GT(line["arena_bytes"], 0);
+  EXPECT_GT(line["peak_rss_bytes"], 1 << 20);
+  // Forward and twice as much backward, two operations each: layers 4-256-128-3.
+  EXPECT_EQ(line["flops_per_step"], 6.0 * 5 * (4 * 256 + 256 * 128 + 128 * 3));
+  EXPECT_GT(line["fma_peak_fraction"], 0.0);
+  EXPECT_LT(line["fma_peak_fraction"], 1.0);
+}
+
+TEST_F(Verbs, BenchMeasuresInferenceOnMadeUpNumbers) {
+  const Outcome outcome =
+      run_graft({"bench", write_mlp(), "--batch", "3", "--seconds", "0.1", "--json"});
+  ASSERT_THAT(outcome, Succeeds());
+  const json line = json::parse(outcome.out);
+  EXPECT_EQ(line["flops_per_step"], 2.0 * 3 * (144 * 256 + 256 * 128 + 128 * 10));
+  EXPECT_FALSE(line.contains("first_loss"));
+}
+
+TEST_F(Verbs, DevicesListsTheCpu) {
+  const Outcome outcome = run_graft({"devices", "--json"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_EQ(json::parse(outcome.out.substr(0, outcome.out.find('\n')))["name"], "cpu");
+}
+
+}  // namespace
+}  // namespace graft

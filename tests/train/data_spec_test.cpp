@@ -1,0 +1,104 @@
+#include "train/data_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "io/npz.h"
+
+namespace graft {
+namespace {
+
+class DataSpec : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  std::shared_ptr<Dataset> open(const std::vector<NamedTensor>& arrays, Split split) const {
+    npz::save(path_, arrays);
+    return open_data("npz:" + path_, split);
+  }
+
+  const std::string path_ =
+      (std::filesystem::temp_directory_path() / ("graft_spec_" + std::to_string(getpid()) + ".npz"))
+          .string();
+};
+
+Tensor labels(const std::vector<std::int64_t>& values) {
+  return Tensor::from(Shape{static_cast<std::int64_t>(values.size())}, values);
+}
+
+void expect_io_error(const std::function<void()>& action, const std::string& part) {
+  try {
+    action();
+    ADD_FAILURE() << "no error, wanted one with '" << part << "'";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::io);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr(part));
+  }
+}
+
+TEST_F(DataSpec, NpzWithoutSplitsServesBoth) {
+  const std::vector<NamedTensor> arrays{{"a", Tensor::zeros(DType::f32, {3, 2})},
+                                        {"y", labels({0, 4, 1})},
+                                        {"b", Tensor::zeros(DType::f32, {3})}};
+  for (const Split split : {Split::train, Split::test}) {
+    const auto data = open(arrays, split);
+    EXPECT_EQ(data->size(), 3);
+    EXPECT_EQ(data->info().classes, 5);
+    ASSERT_EQ(data->info().inputs.size(), 2U);
+    EXPECT_EQ(data->info().inputs[0].name, "a");
+    EXPECT_EQ(data->info().inputs[1].name, "b");
+  }
+}
+
+TEST_F(DataSpec, NpzSplitsByTheEndOfNames) {
+  const std::vector<NamedTensor> arrays{{"x_train", Tensor::zeros(DType::f32, {3, 2})},
+                                        {"y_train", labels({0, 1, 1})},
+                                        {"x_test", Tensor::zeros(DType::f32, {2, 2})},
+                                        {"y_test", labels({1, 0})}};
+  EXPECT_EQ(open(arrays, Split::train)->size(), 3);
+  const auto test = open(arrays, Split::test);
+  EXPECT_EQ(test->size(), 2);
+  EXPECT_EQ(test->info().inputs.front().name, "x");
+}
+
+TEST_F(DataSpec, NpzWithoutTargetIsRefused) {
+  expect_io_error(
+      [&] {
+        open({{"x", Tensor::zeros(DType::f32, {3})}}, Split::train);
+      },
+      "the train split has 1 inputs and 0 targets");
+}
+
+TEST_F(DataSpec, NpzWithoutTheSplitIsRefused) {
+  expect_io_error(
+      [&] {
+        open({{"x_train", Tensor::zeros(DType::f32, {1})}, {"y_train", labels({0})}}, Split::test);
+      },
+      "the test split has 0 inputs and 0 targets");
+}
+
+TEST(DataSpecNames, UnknownFormsAreRefusedWithTheList) {
+  try {
+    open_data("parquet:x", Split::train);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::argument);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("cifar10:DIR, csv:FILE, npz:FILE"));
+  }
+}
+
+TEST(DataSpecNames, KnownDataHaveATestSplitAndStatistics) {
+  EXPECT_TRUE(has_test_split("fashion-mnist"));
+  EXPECT_TRUE(has_test_split("mnist:some/dir"));
+  EXPECT_FALSE(has_test_split("csv:mnist"));
+  EXPECT_EQ(known_normalization("cifar10:x")->mean,
+            (std::vector<float>{0.4914F, 0.4822F, 0.4465F}));
+  EXPECT_FALSE(known_normalization("npz:x").has_value());
+}
+
+}  // namespace
+}  // namespace graft

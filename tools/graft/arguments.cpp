@@ -1,0 +1,172 @@
+#include "tools/graft/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/parallel.h"
+#include "core/device/device.h"
+#include "core/passes/pass.h"
+#include "data/subset.h"
+#include "io/file.h"
+#include "train/data_spec.h"
+#include "train/step_graph.h"
+
+namespace graft::cli {
+
+void add_arguments(CLI::App& app, ComputeArguments& arguments) {
+  app.add_option("--device", arguments.device, "what to compute on; see graft devices")
+      ->capture_default_str();
+  app.add_option("--threads", arguments.threads, "threads to compute with (default: all cores)")
+      ->check(CLI::Range(1, 4096));
+}
+
+void apply(const ComputeArguments& arguments) {
+  device(arguments.device);
+  if (arguments.threads > 0) set_thread_count(arguments.threads);
+}
+
+void add_arguments(CLI::App& app, DataArguments& arguments) {
+  app.add_option("--data", arguments.spec,
+                 "fashion-mnist[:DIR], mnist:DIR, cifar10:DIR, csv:FILE or npz:FILE")
+      ->required();
+  app.add_option("--batch", arguments.batch, "samples in a batch")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
+  app.add_option("--limit", arguments.limit, "use only so many samples")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
+  app.add_option("--normalize", arguments.normalize,
+                 "'data': by the data set's known statistics, or MEAN[,...]:DEVIATION[,...] with "
+                 "one number a channel (default: pixels in [0, 1])");
+}
+
+std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec,
+                              Split split) {
+  std::shared_ptr<Dataset> dataset = open_data(spec, split);
+  if (dataset->size() == 0) fail(ErrorKind::io, spec, ": no samples");
+  return arguments.limit > 0 ? first_samples(std::move(dataset), arguments.limit) : dataset;
+}
+
+namespace {
+
+std::vector<float> parse_numbers(std::string_view list, const std::string& whole) {
+  std::vector<float> numbers;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (true) {
+    float number = 0.0F;
+    const auto [stop, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || (stop != end && *stop != ',')) {
+      fail(ErrorKind::argument, "--normalize '", whole,
+           "' is neither 'data' nor MEAN[,...]:DEVIATION[,...]");
+    }
+    numbers.push_back(number);
+    if (stop == end) return numbers;
+    at = stop + 1;
+  }
+}
+
+}  // namespace
+
+std::vector<Transform> normalization(const DataArguments& arguments) {
+  const std::string& wanted = arguments.normalize;
+  if (wanted.empty()) return {};
+  if (wanted == "data") {
+    const std::optional<Normalize> known = known_normalization(arguments.spec);
+    if (known) return {*known};
+    fail(ErrorKind::argument, "--normalize data: the statistics of '", arguments.spec,
+         "' are not known; give them as MEAN:DEVIATION");
+  }
+  const std::string_view all = wanted;
+  const std::size_t colon = std::min(all.find(':'), all.size());
+  return {Normalize{parse_numbers(all.substr(0, colon), wanted),
+                    parse_numbers(all.substr(std::min(colon + 1, all.size())), wanted)}};
+}
+
+void add_arguments(CLI::App& app, LossArguments& arguments) {
+  std::string names;
+  for (const std::string& name : loss_names()) names += ", " + name;
+  app.add_option("--loss", arguments.name, "auto" + names)->capture_default_str();
+  app.add_option("--output", arguments.output, "the output that is judged (default: the first)");
+}
+
+namespace {
+
+const Value* find_output(const Model& model, const std::string& name) {
+  for (const Value* output : model.graph().outputs()) {
+    if (name.empty() || output->name() == name) return output;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset) {
+  Loss loss = mse();
+  if (arguments.name != "auto") {
+    loss = loss_from_name(arguments.name);
+  } else if (dataset.info().target.dtype == DType::i64) {
+    const Value* const output = find_output(model, arguments.output);
+    const bool is_log =
+        output != nullptr && output->producer() != nullptr && output->producer()->is("LogSoftmax");
+    loss = is_log ? nll() : cross_entropy();
+  }
+  if (arguments.label_smoothing != 0.0F && loss.name != "cross_entropy") {
+    fail(ErrorKind::argument, "--label-smoothing is for cross_entropy, the loss is ", loss.name);
+  }
+  loss.label_smoothing = arguments.label_smoothing;
+  return loss;
+}
+
+namespace {
+
+/// Throws Error{shape} if the model fixes its batch to a number that not all batches have.
+void check_batches(const std::vector<Value*>& inputs, std::int64_t samples, std::int64_t batch) {
+  for (const Value* input : inputs) {
+    const std::optional<SymShape>& shape = input->shape();
+    if (!shape || shape->rank() == 0 || !(*shape)[0].is_known()) continue;
+    const std::int64_t fixed = (*shape)[0].value();
+    const std::int64_t last = samples % batch == 0 ? batch : samples % batch;
+    const std::int64_t first = std::min(batch, samples);
+    if (first == fixed && last == fixed) continue;
+    fail(ErrorKind::shape, "input '", input->name(), "' is ", input->type(),
+         ", which fixes the batch to ", fixed, ", but the batches have ", first,
+         first == last ? "" : text(" and ", last), " samples; free it by graft edit --batch any");
+  }
+}
+
+}  // namespace
+
+void check_data_fits(const Model& model, const Loss& loss, const std::string& output,
+                     const Dataset& dataset, std::int64_t batch) {
+  const DatasetInfo& info = dataset.info();
+  const auto type_of = [&](const SampleField& field) {
+    std::vector<std::int64_t> dims{std::min(batch, info.size)};
+    dims.insert(dims.end(), field.shape.begin(), field.shape.end());
+    return ValueType{field.dtype, SymShape(Shape(std::move(dims)))};
+  };
+  std::vector<ValueType> inputs;
+  for (const SampleField& field : info.inputs) inputs.push_back(type_of(field));
+  Model newest = model.clone();
+  passes::upgrade_opset(newest);
+  const std::vector<Value*> wanted = passes::required_inputs(newest.graph());
+  if (wanted.size() != inputs.size()) {
+    fail(ErrorKind::shape, "the model has ", wanted.size(), " inputs, the data ", inputs.size());
+  }
+  check_batches(wanted, info.size, batch);
+  const std::unique_ptr<Graph> graph =
+      build_evaluation_graph(newest, loss, output, inputs, type_of(info.target));
+  if (!has_class_targets(loss) || info.classes == 0) return;
+  const Shape prediction = graph->outputs()[1]->known_shape();
+  try {
+    check_labels(dataset, prediction[class_axis(loss, prediction)]);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::io, error.what());  // the data are at fault, not the command
+  }
+}
+
+void check_writable(const std::filesystem::path& path) {
+  const AtomicFile probe(path);
+}
+
+}  // namespace graft::cli

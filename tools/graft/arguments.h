@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/loss.h"
+#include "core/graph/model.h"
+#include "data/dataset.h"
+#include "data/transforms.h"
+
+namespace CLI {
+class App;
+}
+
+// Arguments that several verbs share, and what is made from them.
+namespace graft::cli {
+
+struct ComputeArguments {
+  std::string device = "auto";
+  /// 0: all cores.
+  int threads = 0;
+};
+void add_arguments(CLI::App& app, ComputeArguments& arguments);
+/// Sets the threads. Throws Error{device}, listing the devices, if there is none of that name.
+void apply(const ComputeArguments& arguments);
+
+struct DataArguments {
+  std::string spec;
+  std::int64_t batch = 64;
+  /// 0: all samples.
+  std::int64_t limit = 0;
+  std::string normalize;
+};
+void add_arguments(CLI::App& app, DataArguments& arguments);
+std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec, Split split);
+/// What --normalize asks for: none or one.
+std::vector<Transform> normalization(const DataArguments& arguments);
+
+struct LossArguments {
+  std::string name = "auto";
+  float label_smoothing = 0.0F;
+  /// The output that is judged; empty: the first.
+  std::string output;
+};
+void add_arguments(CLI::App& app, LossArguments& arguments);
+/// "auto": nll behind a LogSoftmax or else cross_entropy for class indices, mse for numbers.
+Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset);
+
+/// Throws unless batches of these samples go through the model and its loss: Error{shape} or
+/// Error{type}, Error{io} for labels that the model has no class for, Error{unsupported} for ops
+/// that Graft does not know.
+void check_data_fits(const Model& model, const Loss& loss, const std::string& output,
+                     const Dataset& dataset, std::int64_t batch);
+
+/// Throws Error{io} if no file could be written there: before work is done whose result would be
+/// lost.
+void check_writable(const std::filesystem::path& path);
+
+}  // namespace graft::cli

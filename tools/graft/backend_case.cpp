@@ -1,0 +1,146 @@
+#include <algorithm>
+
+#include "core/passes/pass.h"
+#include "core/runtime/session.h"
+#include "io/onnx.h"
+#include "tools/graft/test_case.h"
+
+namespace graft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> data_sets(const fs::path& folder) {
+  std::vector<fs::path> sets;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const bool has_name = entry.path().filename().string().starts_with("test_data_set_");
+    if (entry.is_directory() && has_name) sets.push_back(entry.path());
+  }
+  std::ranges::sort(sets);
+  return sets;
+}
+
+/// Gives the model's inputs the tensors: those which are named like an input by name, others by
+/// place. An input with a default value takes the tensor as its new default.
+/// Returns what the required inputs get.
+std::vector<Tensor> feed(Model& model, const std::vector<NamedTensor>& tensors) {
+  const std::vector<Value*> required = passes::required_inputs(model.graph());
+  const std::vector<Value*>& places =
+      tensors.size() == required.size() ? required : model.graph().inputs();
+  std::map<const Value*, Tensor> given;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    Value* target = tensors[i].name.empty() ? nullptr : model.graph().find(tensors[i].name);
+    if (target == nullptr || !target->is_graph_input()) {
+      if (i >= places.size()) {
+        fail(ErrorKind::argument, "the model has ", places.size(), " inputs, the test gives ",
+             tensors.size());
+      }
+      target = places[i];
+    }
+    if (target->is_initializer()) {
+      target->set_initializer(tensors[i].tensor);
+    } else {
+      given[target] = tensors[i].tensor;
+    }
+  }
+  std::vector<Tensor> inputs;
+  for (const Value* input : required) {
+    const auto at = given.find(input);
+    if (at == given.end()) {
+      fail(ErrorKind::argument, "the test gives no input '", input->name(), "'");
+    }
+    inputs.push_back(at->second);
+  }
+  return inputs;
+}
+
+/// Shapes and axes are integers; a depth or the end of a range may be any single number.
+bool may_be_a_shape(const Tensor& tensor) {
+  return tensor.rank() <= 1 && (is_integer(tensor.dtype()) || tensor.size() == 1);
+}
+
+/// Makes the inputs that may be shapes constants, and takes them out of `inputs`. Returns their
+/// names, joined.
+std::string make_constant(Model& model, std::vector<Tensor>& inputs) {
+  std::string names;
+  std::vector<Tensor> rest;
+  const std::vector<Value*> required = passes::required_inputs(model.graph());
+  for (std::size_t i = 0; i < required.size(); ++i) {
+    if (may_be_a_shape(inputs[i])) {
+      const std::string name = required[i]->name();
+      model.graph().add_initializer(name, inputs[i]);
+      names += (names.empty() ? "" : ", ") + name;
+    } else {
+      rest.push_back(inputs[i]);
+    }
+  }
+  inputs = std::move(rest);
+  return names;
+}
+
+struct Answer {
+  std::vector<std::string> names;
+  std::vector<Tensor> outputs;
+  /// Names of inputs that were made constants.
+  std::string constants;
+};
+
+Answer compute(const Model& model, const std::vector<NamedTensor>& tensors, Device& device) {
+  Model fed = model.clone();
+  std::vector<Tensor> inputs = feed(fed, tensors);
+  try {
+    Session session(fed, {.device = &device});
+    return {session.output_names(), session.run(inputs), ""};
+  } catch (const Error&) {
+    if (std::ranges::none_of(inputs, may_be_a_shape)) throw;
+  }
+  std::string constants = make_constant(fed, inputs);
+  Session session(fed, {.device = &device});
+  return {session.output_names(), session.run(inputs), std::move(constants)};
+}
+
+}  // namespace
+
+CaseResult failed(std::string reason) {
+  return {CaseResult::Outcome::failed, std::move(reason)};
+}
+
+std::vector<NamedTensor> load_numbered(const fs::path& folder, const std::string& stem) {
+  std::vector<NamedTensor> tensors;
+  for (int i = 0;; ++i) {
+    const fs::path path = folder / (stem + std::to_string(i) + ".pb");
+    if (!fs::exists(path)) return tensors;
+    tensors.push_back(onnx::load_tensor(path));
+  }
+}
+
+std::vector<Tensor> tensors_of(std::vector<NamedTensor> named) {
+  std::vector<Tensor> tensors;
+  for (NamedTensor& one : named) tensors.push_back(std::move(one.tensor));
+  return tensors;
+}
+
+CaseResult run_backend_case(const fs::path& folder, const std::string& device_name,
+                            const Tolerance& tolerance) {
+  const Model model = onnx::load(folder / "model.onnx");
+  CaseResult result{CaseResult::Outcome::skipped, "it has no expected output"};
+  for (const fs::path& set : data_sets(folder)) {
+    const std::vector<NamedTensor> wanted = load_numbered(set, "output_");
+    if (wanted.empty()) continue;
+    const Answer found = compute(model, load_numbered(set, "input_"), device(device_name));
+    if (wanted.size() > found.outputs.size()) {
+      return failed(
+          text("the test wants ", wanted.size(), " outputs, the model has ", found.outputs.size()));
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const std::string different = difference("output '" + found.names[i] + "'", found.outputs[i],
+                                               wanted[i].tensor, tolerance);
+      if (!different.empty()) return failed(set.filename().string() + ": " + different);
+    }
+    result = {CaseResult::Outcome::passed,
+              found.constants.empty() ? "" : "with constant " + found.constants};
+  }
+  return result;
+}
+
+}  // namespace graft::cli

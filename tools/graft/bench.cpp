@@ -1,0 +1,235 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "core/base/rng.h"
+#include "core/graph/edit.h"
+#include "core/passes/pass.h"
+#include "core/runtime/plan.h"
+#include "io/onnx.h"
+#include "tools/graft/arguments.h"
+#include "tools/graft/cost.h"
+#include "tools/graft/format_internal.h"
+#include "tools/graft/machine.h"
+#include "tools/graft/tensor_files.h"
+#include "tools/graft/train_arguments.h"
+#include "tools/graft/verb.h"
+
+namespace graft::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  bool train = false;
+  LossArguments loss;
+  OptimizerArguments optimizer;
+  std::optional<std::int64_t> batch;
+  std::vector<std::string> inputs;
+  std::string target;
+  ComputeArguments compute;
+  double seconds = 3.0;
+  bool json = false;
+};
+
+/// One batch: what the files hold, or made-up numbers of the right type.
+struct BenchData {
+  std::vector<Tensor> inputs;
+  Tensor target;  // not defined for inference
+  /// The model's graph for these inputs.
+  std::unique_ptr<Graph> graph;
+};
+
+Tensor made_up(const ValueType& type, std::uint64_t stream, std::int64_t bound) {
+  const Shape shape = type.shape->known().value();
+  Tensor tensor = Tensor::empty(DType::f64, shape);
+  const Philox random(0, stream);
+  std::uint64_t index = 0;
+  for (double& value : tensor.values<double>()) {
+    value = is_float(type.dtype)
+                ? random.normal(index)
+                : static_cast<double>(random.below(index, static_cast<std::uint64_t>(bound)));
+    ++index;
+  }
+  return tensor.cast(type.dtype);
+}
+
+std::vector<Tensor> make_inputs(const Arguments& arguments, const Graph& graph) {
+  std::map<std::string, Tensor> files = load_named_tensors(arguments.inputs);
+  std::vector<Tensor> inputs;
+  const std::vector<Value*> wanted = passes::required_inputs(graph);
+  if (files.empty()) {
+    std::string missing;
+    const auto types = bound_types(graph, arguments.batch.value_or(64), &missing);
+    if (!types)
+      fail(ErrorKind::shape, "the shape of input ", missing, " is not known; give --input");
+    // Small integers are valid as classes, tokens and indices alike.
+    for (const ValueType& type : *types) inputs.push_back(made_up(type, inputs.size(), 2));
+    return inputs;
+  }
+  for (const Value* input : wanted) {
+    const auto at = files.find(input->name());
+    if (at == files.end()) fail(ErrorKind::argument, "no --input for '", input->name(), "'");
+    inputs.push_back(at->second);
+    files.erase(at);
+  }
+  if (!files.empty())
+    fail(ErrorKind::argument, "the model has no input '", files.begin()->first, "'");
+  return inputs;
+}
+
+BenchData make_data(const Arguments& arguments, const Model& model, const Loss& loss) {
+  Model newest = model.clone();
+  passes::upgrade_opset(newest);
+  BenchData data;
+  data.inputs = make_inputs(arguments, newest.graph());
+  std::vector<ValueType> types;
+  for (const Tensor& input : data.inputs) types.push_back({input.dtype(), SymShape(input.shape())});
+  data.graph = bound_graph(newest, types);
+  if (!arguments.train) return data;
+  if (!arguments.target.empty()) {
+    data.target = load_tensor_file(arguments.target);
+  } else {
+    const ValueType prediction = data.graph->outputs().front()->type();
+    const Shape shape = prediction.shape ? prediction.shape->known().value_or(Shape()) : Shape();
+    const ValueType type = target_type(loss, prediction);
+    const std::int64_t classes = has_class_targets(loss) ? shape[class_axis(loss, shape)] : 1;
+    data.target = made_up(type, 1000, std::max<std::int64_t>(classes, 1));
+  }
+  return data;
+}
+
+struct Times {
+  std::vector<double> milliseconds;
+
+  double median() {
+    auto middle = milliseconds.begin() + static_cast<std::ptrdiff_t>(milliseconds.size() / 2);
+    std::ranges::nth_element(milliseconds, middle);
+    return *middle;
+  }
+  double min() const { return *std::ranges::min_element(milliseconds); }
+};
+
+/// Repeats `step` for `seconds`, at least five times, after a warm-up.
+Times repeat(double seconds, const std::function<void()>& step) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  constexpr int kWarmUp = 3;
+  constexpr std::size_t kLeast = 5;
+  Clock::time_point start = Clock::now();
+  for (int i = 0; i < kWarmUp || since(start) < 0.1 * seconds; ++i) step();
+  Times times;
+  start = Clock::now();
+  while (times.milliseconds.size() < kLeast || since(start) < seconds) {
+    const Clock::time_point begin = Clock::now();
+    step();
+    times.milliseconds.push_back(since(begin) * 1e3);
+  }
+  return times;
+}
+
+struct Figures {
+  Times times;
+  std::optional<float> first_loss;
+  std::size_t arena_bytes = 0;
+};
+
+Figures bench_training(const Arguments& arguments, Model& model, const Loss& loss,
+                       const BenchData& data) {
+  TrainOptions options;
+  options.loss = loss;
+  options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
+  options.output = arguments.loss.output;
+  options.device = arguments.compute.device;
+  TrainStep step(model, options);
+  Figures figures;
+  figures.first_loss = step.run(data.inputs, data.target);
+  figures.times = repeat(arguments.seconds, [&] { step.run(data.inputs, data.target); });
+  figures.arena_bytes = step.arena_bytes();
+  return figures;
+}
+
+Figures bench_inference(const Arguments& arguments, const BenchData& data) {
+  Device& target = device(arguments.compute.device);
+  Plan plan(data.graph->clone(), {.device = &target});
+  std::vector<Tensor> inputs;
+  for (const Tensor& input : data.inputs) inputs.push_back(input.to(target));
+  Figures figures;
+  figures.times = repeat(arguments.seconds, [&] { plan.run(inputs); });
+  figures.arena_bytes = plan.arena_bytes();
+  return figures;
+}
+
+nlohmann::ordered_json to_json(Figures& figures, std::optional<std::int64_t> macs, bool trains) {
+  nlohmann::ordered_json line{{"step_ms_median", figures.times.median()},
+                              {"step_ms_min", figures.times.min()},
+                              {"steps", figures.times.milliseconds.size()}};
+  if (figures.first_loss) line["first_loss"] = *figures.first_loss;
+  line["arena_bytes"] = figures.arena_bytes;
+  line["peak_rss_bytes"] = peak_resident_bytes();
+  if (macs) {
+    // The backward pass has two products for each of the forward pass.
+    const double operations = 2.0 * static_cast<double>(*macs) * (trains ? 3.0 : 1.0);
+    line["flops_per_step"] = operations;
+    line["fma_peak_fraction"] = operations / (figures.times.min() * 1e-3) / measure_fma_peak();
+  }
+  return line;
+}
+
+void print_text(const nlohmann::ordered_json& line) {
+  std::cout << "step         " << fixed(line["step_ms_median"], 3) << " ms median, "
+            << fixed(line["step_ms_min"], 3) << " ms min, " << line["steps"] << " steps\n";
+  if (line.contains("first_loss")) std::cout << "first loss   " << line["first_loss"] << '\n';
+  std::cout << "memory       arena " << bytes_text(line["arena_bytes"]) << ", peak resident "
+            << bytes_text(line["peak_rss_bytes"]) << '\n';
+  if (line.contains("flops_per_step")) {
+    std::cout << "work         " << short_count(line["flops_per_step"]) << "FLOP a step, "
+              << percent(line["fma_peak_fraction"]) << " of the machine's FMA peak\n";
+  }
+}
+
+ExitCode bench(const Arguments& arguments) {
+  apply(arguments.compute);
+  Model model = onnx::load(arguments.model);
+  if (arguments.batch && arguments.inputs.empty()) edit::set_batch(model, *arguments.batch);
+  const Loss loss =
+      loss_from_name(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
+  const BenchData data = make_data(arguments, model, loss);
+  const std::optional<std::int64_t> macs = multiply_adds(*data.graph);
+  Figures figures = arguments.train ? bench_training(arguments, model, loss, data)
+                                    : bench_inference(arguments, data);
+  const nlohmann::ordered_json line = to_json(figures, macs, arguments.train);
+  if (arguments.json) {
+    print_json(line);
+  } else {
+    print_text(line);
+  }
+  return ok;
+}
+
+}  // namespace
+
+Run add_bench(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("MODEL", arguments->model, "an ONNX file")->required();
+  app.add_flag("--train", arguments->train, "measure training steps (default: inference)");
+  add_arguments(app, arguments->loss);
+  add_arguments(app, arguments->optimizer);
+  app.add_option("--batch", arguments->batch, "samples in a made-up batch (default: 64)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
+  app.add_option("--input", arguments->inputs,
+                 "NAME=FILE, a .npy or .pb file (default: made-up numbers)");
+  app.add_option("--target", arguments->target, "a .npy or .pb file");
+  add_arguments(app, arguments->compute);
+  app.add_option("--seconds", arguments->seconds, "how long to measure")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 86400.0));
+  app.add_flag("--json", arguments->json, "print a JSON line");
+  return [arguments] { return bench(*arguments); };
+}
+
+}  // namespace graft::cli

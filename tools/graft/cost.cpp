@@ -1,0 +1,101 @@
+#include "tools/graft/cost.h"
+
+#include "core/passes/pass.h"
+#include "core/runtime/plan.h"
+#include "train/step_graph.h"
+
+namespace graft::cli {
+namespace {
+
+std::optional<Shape> known(const Value* value) {
+  return value == nullptr || !value->shape() ? std::nullopt : value->shape()->known();
+}
+
+/// How many products each element of `x` or of the output takes part in, by the op.
+std::optional<std::int64_t> node_multiply_adds(const Node& node) {
+  const std::optional<Shape> x = known(node.input(0));
+  const std::optional<Shape> w = known(node.input(1));
+  const std::optional<Shape> y = known(node.output(0));
+  if (!x || !w || !y || w->rank() == 0 || x->rank() == 0) return std::nullopt;
+  // w: [out, in/groups, kernel...]; transposed: [in, out/groups, kernel...].
+  if (node.is("Conv")) return checked_multiply(y->size(), w->size(1, w->rank()));
+  if (node.is("ConvTranspose")) return checked_multiply(x->size(), w->size(1, w->rank()));
+  const bool is_transposed = node.is("Gemm") && node.attributes.get_int("transA", 0) != 0;
+  return checked_multiply(y->size(), (*x)[is_transposed ? 0 : x->rank() - 1]);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> multiply_adds(const Graph& graph) {
+  std::int64_t sum = 0;
+  for (const auto& node : graph.nodes()) {
+    if (!node->is("Conv") && !node->is("ConvTranspose") && !node->is("Gemm") &&
+        !node->is("MatMul")) {
+      continue;
+    }
+    const std::optional<std::int64_t> count = node_multiply_adds(*node);
+    if (!count) return std::nullopt;
+    if (__builtin_add_overflow(sum, *count, &sum)) {
+      fail(ErrorKind::shape, "the number of multiply-adds overflows at ", node->label());
+    }
+  }
+  return sum;
+}
+
+std::optional<std::vector<ValueType>> bound_types(const Graph& graph, std::int64_t batch,
+                                                  std::string* missing) {
+  std::vector<ValueType> types;
+  for (const Value* input : passes::required_inputs(graph)) {
+    ValueType type = input->type();
+    if (type.shape && type.shape->rank() > 0 && !(*type.shape)[0].is_known()) {
+      (*type.shape)[0] = Dim(batch);
+    }
+    if (!type.shape || !type.shape->known() || type.is_container) {
+      if (missing != nullptr) *missing = text("'", input->name(), "' ", input->type());
+      return std::nullopt;
+    }
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+std::unique_ptr<Graph> bound_graph(const Model& newest, const std::vector<ValueType>& types) {
+  std::unique_ptr<Graph> graph = newest.graph().clone();
+  passes::bind_inputs(*graph, types);
+  passes::settle(*graph);
+  return graph;
+}
+
+ValueType target_type(const Loss& loss, const ValueType& prediction) {
+  if (!has_class_targets(loss)) return prediction;
+  const Shape shape = prediction.shape ? prediction.shape->known().value_or(Shape()) : Shape();
+  const int axis = class_axis(loss, shape);
+  if (axis < 0 || axis >= shape.rank()) {
+    fail(ErrorKind::shape, loss.name, ": the prediction is ", prediction,
+         ", which has no axis of classes");
+  }
+  std::vector<std::int64_t> dims = shape.dims();
+  dims.erase(dims.begin() + axis);
+  return {DType::i64, SymShape(Shape(std::move(dims)))};
+}
+
+StepMemory plan_step_memory(const Model& newest, const Loss& loss, const Optimizer& optimizer,
+                            const std::vector<std::string>& parameters,
+                            const std::vector<ValueType>& inputs, const ValueType& target) {
+  Model model = newest.clone();
+  StepMemory memory;
+  for (const std::string& name : parameters) {
+    Value* const parameter = model.graph().find(name);
+    parameter->is_variable = true;
+    memory.parameter_bytes += parameter->initializer().bytes();
+  }
+  const TrainOptions options{.loss = loss, .optimizer = optimizer};
+  StateTensors state;
+  StepGraph built =
+      build_step_graph(model, options, parameters, inputs, target, StepKind::update, state);
+  memory.arena_bytes = Plan(std::move(built.graph)).arena_bytes();
+  for (const auto& [name, tensor] : state) memory.optimizer_bytes += tensor.bytes();
+  return memory;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,29 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "core/device/device.h"
+#include "tools/graft/format_internal.h"
+#include "tools/graft/verb.h"
+
+namespace graft::cli {
+
+Run add_devices(CLI::App& app) {
+  const auto as_json = std::make_shared<bool>(false);
+  app.add_flag("--json", *as_json, "print a JSON line a device");
+  return [as_json] {
+    for (const Device* device : devices()) {
+      if (*as_json) {
+        print_json({{"name", device->name()},
+                    {"kind", std::string(name(device->kind()))},
+                    {"description", device->description()}});
+      } else {
+        std::cout << device->name() << "  " << device->description() << "\n";
+      }
+    }
+    return ok;
+  };
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,75 @@
+#include "core/graph/edit.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <iostream>
+#include <sstream>
+
+#include "core/layers/append.h"
+#include "core/layers/parse.h"
+#include "io/onnx.h"
+#include "tools/graft/verb.h"
+
+namespace graft::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  std::string truncate;
+  std::string append;
+  std::string batch;
+  std::uint64_t seed = 0;
+  std::string out;
+};
+
+/// Nothing for "any".
+std::optional<std::int64_t> parse_batch(const std::string& text) {
+  if (text == "any") return std::nullopt;
+  std::int64_t batch = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, batch);
+  if (error != std::errc() || stop != end || batch < 1) {
+    fail(ErrorKind::argument, "--batch '", text, "' is neither a number above 0 nor 'any'");
+  }
+  return batch;
+}
+
+ExitCode edit_model(const Arguments& arguments) {
+  if (arguments.truncate.empty() && arguments.append.empty() && arguments.batch.empty()) {
+    fail(ErrorKind::argument, "edit: nothing to do; give --truncate, --append or --batch");
+  }
+  Model model = onnx::load(arguments.model);
+  if (!arguments.truncate.empty()) edit::truncate(model, arguments.truncate);
+  if (!arguments.append.empty()) {
+    edit::append(model, parse_layers(arguments.append), {.seed = arguments.seed});
+  }
+  if (!arguments.batch.empty()) edit::set_batch(model, parse_batch(arguments.batch));
+  onnx::save(model, arguments.out);
+  std::cout << "wrote " << arguments.out << ": " << model.graph().node_count() << " nodes; outputs";
+  for (const Value* output : model.graph().outputs()) {
+    std::cout << ' ' << output->name() << ' ' << output->type();
+  }
+  std::cout << '\n';
+  return ok;
+}
+
+}  // namespace
+
+Run add_edit(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("MODEL", arguments->model, "an ONNX file")->required();
+  app.add_option("--truncate", arguments->truncate,
+                 "make this value, or this node's output, the only output");
+  app.add_option("--append", arguments->append,
+                 "then add layers to the output, like flatten,linear:10");
+  app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'");
+  app.add_option("--seed", arguments->seed, "of the weights of appended layers")
+      ->capture_default_str();
+  app.add_option("--out", arguments->out, "the ONNX file to write")->required();
+  std::string usages = "layers:";
+  for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
+  app.footer(usages);
+  return [arguments] { return edit_model(*arguments); };
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,64 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "io/onnx.h"
+#include "tools/graft/arguments.h"
+#include "tools/graft/format_internal.h"
+#include "tools/graft/verb.h"
+#include "train/evaluator.h"
+
+namespace graft::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  DataArguments data;
+  LossArguments loss;
+  ComputeArguments compute;
+  std::string split = "test";
+  bool json = false;
+};
+
+ExitCode evaluate(const Arguments& arguments) {
+  apply(arguments.compute);
+  const Model model = onnx::load(arguments.model);
+  const auto dataset = open(arguments.data, arguments.data.spec,
+                            arguments.split == "train" ? Split::train : Split::test);
+  const Loss loss = choose_loss(arguments.loss, model, *dataset);
+  const std::int64_t batch = arguments.data.batch;
+  check_data_fits(model, loss, arguments.loss.output, *dataset, batch);
+  DataLoader loader(dataset, {.batch = batch, .transforms = normalization(arguments.data)});
+  Evaluator evaluator(
+      model, {.loss = loss, .output = arguments.loss.output, .device = arguments.compute.device});
+  const Evaluation result = evaluator.run(loader);
+  if (arguments.json) {
+    nlohmann::ordered_json line{{"loss", result.loss}};
+    if (result.accuracy) line["accuracy"] = *result.accuracy;
+    line["samples"] = result.samples;
+    line["loss_name"] = loss.name;
+    print_json(line);
+    return ok;
+  }
+  std::cout << loss.name << ' ' << fixed(result.loss, 4);
+  if (result.accuracy) std::cout << "  accuracy " << percent(*result.accuracy);
+  std::cout << "  samples " << with_commas(result.samples) << '\n';
+  return ok;
+}
+
+}  // namespace
+
+Run add_eval(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("MODEL", arguments->model, "an ONNX file")->required();
+  add_arguments(app, arguments->data);
+  app.add_option("--split", arguments->split, "train or test")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"train", "test"}));
+  add_arguments(app, arguments->loss);
+  add_arguments(app, arguments->compute);
+  app.add_flag("--json", arguments->json, "print a JSON line");
+  return [arguments] { return evaluate(*arguments); };
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace graft::cli {
+
+/// "1,234,567".
+std::string with_commas(std::int64_t number);
+/// "1.6 MiB".
+std::string bytes_text(std::uint64_t bytes);
+/// "1.62 G", "431 k": for counts of operations.
+std::string short_count(double number);
+/// "84.31 %".
+std::string percent(double share);
+/// With so many digits behind the point.
+std::string fixed(double number, int digits);
+
+/// One line on stdout. Bytes that are no UTF-8 become U+FFFD; NaN and infinity become null.
+void print_json(const nlohmann::ordered_json& json);
+
+}  // namespace graft::cli

@@ -1,0 +1,70 @@
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <iostream>
+
+#include "core/layers/nets.h"
+#include "io/onnx.h"
+#include "tools/graft/format_internal.h"
+#include "tools/graft/verb.h"
+
+namespace graft::cli {
+namespace {
+
+struct Arguments {
+  std::string net;
+  std::string input = "1x28x28";
+  std::int64_t classes = 10;
+  std::uint64_t seed = 0;
+  std::string out;
+};
+
+/// "1x28x28" as a shape.
+Shape parse_shape(const std::string& text) {
+  std::vector<std::int64_t> dims;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    std::int64_t dim = 0;
+    const auto [stop, error] = std::from_chars(at, end, dim);
+    if (error != std::errc() || dim < 1 || (stop != end && *stop != 'x')) {
+      fail(ErrorKind::argument, "--input '", text, "' is no shape, wanted one like 1x28x28");
+    }
+    dims.push_back(dim);
+    if (stop == end) return Shape(std::move(dims));
+    at = stop + 1;
+  }
+}
+
+ExitCode make(const Arguments& arguments) {
+  const Model model =
+      make_net(arguments.net, parse_shape(arguments.input), arguments.classes, arguments.seed);
+  onnx::save(model, arguments.out);
+  std::int64_t numbers = 0;
+  for (const Value* initializer : model.graph().initializers()) {
+    numbers += initializer->initializer().size();
+  }
+  std::cout << "wrote " << arguments.out << ": " << arguments.net << ", "
+            << with_commas(static_cast<std::int64_t>(model.graph().node_count())) << " nodes, "
+            << with_commas(numbers) << " numbers\n";
+  return ok;
+}
+
+}  // namespace
+
+Run add_new(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  std::string list;
+  for (const Net& net : nets()) {
+    list += text(list.empty() ? "" : "; ", net.name, ": ", net.description);
+  }
+  app.add_option("NAME", arguments->net, list)->required();
+  app.add_option("--input", arguments->input, "shape of a sample, without the batch")
+      ->capture_default_str();
+  app.add_option("--classes", arguments->classes, "numbers that the net puts out")
+      ->capture_default_str();
+  app.add_option("--seed", arguments->seed, "of the first weights")->capture_default_str();
+  app.add_option("--out", arguments->out, "the ONNX file to write")->required();
+  return [arguments] { return make(*arguments); };
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace graft::cli {
+
+/// A tensor from a .npy or .pb file. Throws Error{argument} for another ending, Error{io} or
+/// Error{model} if the file is not there or damaged.
+Tensor load_tensor_file(const std::filesystem::path& path);
+
+/// The tensors that arguments of the form NAME=FILE name. Throws Error{argument} for another form
+/// or a name that comes twice.
+std::map<std::string, Tensor> load_named_tensors(const std::vector<std::string>& arguments);
+
+}  // namespace graft::cli

@@ -1,0 +1,184 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "io/onnx.h"
+#include "tools/graft/format_internal.h"
+#include "tools/graft/train_arguments.h"
+#include "tools/graft/verb.h"
+#include "train/data_spec.h"
+#include "train/progress_bar.h"
+#include "train/trainer.h"
+
+namespace graft::cli {
+namespace {
+
+volatile std::sig_atomic_t stop_asked = 0;
+
+/// From the first SIGINT or SIGTERM on `stop_asked` is set; the second ends the process as usual.
+void listen_for_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int /*signal*/) { stop_asked = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+std::vector<Transform> training_transforms(const TrainArguments& arguments) {
+  std::vector<Transform> transforms;
+  if (arguments.augment) {
+    transforms.emplace_back(RandomCrop{});
+    transforms.emplace_back(RandomHorizontalFlip{});
+  }
+  for (Transform& transform : normalization(arguments.data)) {
+    transforms.push_back(std::move(transform));
+  }
+  return transforms;
+}
+
+/// Null when nothing is to be measured.
+std::shared_ptr<Dataset> open_validation(const TrainArguments& arguments) {
+  if (arguments.validate == "none") return nullptr;
+  if (!arguments.validate.empty()) return open(arguments.data, arguments.validate, Split::test);
+  if (!has_test_split(arguments.data.spec)) return nullptr;
+  return open(arguments.data, arguments.data.spec, Split::test);
+}
+
+/// Tells how training goes: text or JSON lines.
+class Report {
+ public:
+  explicit Report(const TrainArguments& arguments) : arguments_(arguments) {}
+
+  void start(const Model& model, const TrainStep& step, const Loss& loss) const {
+    std::vector<std::string> frozen;
+    const auto& trained = step.parameter_names();
+    for (const Value* value : model.graph().initializers()) {
+      if (is_float(value->dtype()) && std::ranges::find(trained, value->name()) == trained.end()) {
+        frozen.push_back(value->name());
+      }
+    }
+    if (arguments_.json) {
+      print_json({{"event", "start"},
+                  {"loss_name", loss.name},
+                  {"trainable", trained},
+                  {"frozen", frozen},
+                  {"parameters", step.parameter_count()}});
+      return;
+    }
+    std::cout << "loss " << loss.name << ", optimizer " << arguments_.optimizer.name
+              << "; training " << with_commas(step.parameter_count()) << " numbers in "
+              << trained.size() << " parameters:";
+    for (const std::string& name : trained) std::cout << ' ' << name;
+    if (!frozen.empty()) std::cout << "; not training:";
+    for (const std::string& name : frozen) std::cout << ' ' << name;
+    std::cout << std::endl;
+  }
+
+  void epoch(const EpochReport& report, const std::optional<Evaluation>& validation) const {
+    if (arguments_.json) {
+      print_json(epoch_json(report, validation));
+      return;
+    }
+    std::cout << "epoch " << report.epoch << '/' << arguments_.epochs << ": loss "
+              << fixed(report.loss, 4);
+    if (report.accuracy) std::cout << ", accuracy " << percent(*report.accuracy);
+    if (validation) {
+      std::cout << "; validation loss " << fixed(validation->loss, 4);
+      if (validation->accuracy) std::cout << ", accuracy " << percent(*validation->accuracy);
+    }
+    std::cout << "; " << fixed(report.seconds, 1) << " s" << std::endl;
+  }
+
+  void end(const TrainStep& step) const {
+    if (arguments_.json) {
+      print_json({{"event", "end"},
+                  {"out", arguments_.out},
+                  {"updates", step.updates()},
+                  {"interrupted", stop_asked != 0}});
+    } else {
+      std::cout << "wrote " << arguments_.out << std::endl;
+    }
+    if (stop_asked != 0) {
+      std::cerr << "graft: interrupted after " << step.updates() << " updates; saved "
+                << arguments_.out << std::endl;
+    }
+  }
+
+ private:
+  static nlohmann::ordered_json epoch_json(const EpochReport& report,
+                                           const std::optional<Evaluation>& validation) {
+    nlohmann::ordered_json line{{"event", "epoch"}, {"epoch", report.epoch}, {"loss", report.loss}};
+    if (report.accuracy) line["accuracy"] = *report.accuracy;
+    if (validation) {
+      line["validation_loss"] = validation->loss;
+      if (validation->accuracy) line["validation_accuracy"] = *validation->accuracy;
+    }
+    line["samples"] = report.samples;
+    line["seconds"] = report.seconds;
+    return line;
+  }
+
+  const TrainArguments& arguments_;
+};
+
+void fit(const TrainArguments& arguments, Trainer& trainer, DataLoader& loader,
+         DataLoader* validation, const Report& report) {
+  ProgressBar bar;
+  trainer.fit(loader, {.epochs = arguments.epochs,
+                       .on_step =
+                           [&](const Progress& progress) {
+                             bar.show(progress);
+                             return stop_asked == 0;
+                           },
+                       .on_epoch =
+                           [&](const EpochReport& epoch) {
+                             bar.clear();
+                             std::optional<Evaluation> measured;
+                             if (validation != nullptr && stop_asked == 0) {
+                               measured = trainer.evaluate(*validation);
+                             }
+                             report.epoch(epoch, measured);
+                             return stop_asked == 0;
+                           }});
+}
+
+ExitCode train(const TrainArguments& arguments) {
+  apply(arguments.compute);
+  const std::vector<Transform> transforms = training_transforms(arguments);
+  Model model = onnx::load(arguments.model);
+  check_writable(arguments.out);
+  const std::shared_ptr<Dataset> dataset = open(arguments.data, arguments.data.spec, Split::train);
+  const Loss loss = choose_loss(arguments.loss, model, *dataset);
+  const TrainOptions options = make_options(arguments, loss, dataset->size());
+  const std::int64_t batch = arguments.data.batch;
+  check_data_fits(model, loss, options.output, *dataset, batch);
+  DataLoader loader(
+      dataset, {.batch = batch, .shuffle = true, .seed = arguments.seed, .transforms = transforms});
+  std::optional<DataLoader> validation;
+  if (const std::shared_ptr<Dataset> held_back = open_validation(arguments)) {
+    check_data_fits(model, loss, options.output, *held_back, batch);
+    validation.emplace(held_back,
+                       LoaderOptions{.batch = batch, .transforms = normalization(arguments.data)});
+  }
+
+  Trainer trainer(model, options);
+  const Report report(arguments);
+  report.start(model, trainer.train_step(), loss);
+  listen_for_interrupts();
+  fit(arguments, trainer, loader, validation ? &*validation : nullptr, report);
+  onnx::save(model, arguments.out);
+  report.end(trainer.train_step());
+  return stop_asked != 0 ? interrupted : ok;
+}
+
+}  // namespace
+
+Run add_train(CLI::App& app) {
+  const auto arguments = std::make_shared<TrainArguments>();
+  add_arguments(app, *arguments);
+  return [arguments] { return train(*arguments); };
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,126 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+
+#include "tools/graft/train_arguments.h"
+
+namespace graft::cli {
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+}  // namespace
+
+void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
+  app.add_option("--optimizer", arguments.name, joined(optimizer_names()))->capture_default_str();
+  app.add_option("--lr", arguments.lr, "learning rate (default: by the optimizer)");
+  app.add_option("--momentum", arguments.momentum, "of sgd and rmsprop");
+  app.add_option("--weight-decay", arguments.weight_decay, "share of a weight that decays");
+  app.add_flag("--nesterov", arguments.nesterov, "Nesterov's momentum, of sgd");
+}
+
+Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, float sgd_momentum) {
+  Optimizer optimizer = optimizer_from_name(arguments.name);
+  SGD* const sgd = std::get_if<SGD>(&optimizer);
+  if (sgd != nullptr) {
+    sgd->lr = sgd_lr;
+    sgd->momentum = sgd_momentum;
+    sgd->nesterov = arguments.nesterov;
+  } else if (arguments.nesterov) {
+    fail(ErrorKind::argument, "--nesterov is for sgd, the optimizer is ", arguments.name);
+  }
+  if (arguments.lr) set_learning_rate(optimizer, *arguments.lr);
+  if (arguments.momentum) set_momentum(optimizer, *arguments.momentum);
+  if (arguments.weight_decay) set_weight_decay(optimizer, *arguments.weight_decay);
+  check(optimizer);
+  return optimizer;
+}
+
+void add_arguments(CLI::App& app, ScheduleArguments& arguments) {
+  app.add_option("--schedule", arguments.name, joined(schedule_names()))->capture_default_str();
+  app.add_option("--warmup", arguments.warmup, "updates in which the rate rises from 0")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  app.add_option("--gamma", arguments.gamma,
+                 "factor of the rate: of step, every --every updates (default 0.1); of "
+                 "exponential, every update (default: the last rate is 1 % of the first)");
+  app.add_option("--every", arguments.every, "of step: updates (default: a third of all)");
+}
+
+Schedule make_schedule(const ScheduleArguments& arguments, std::int64_t total_updates) {
+  Schedule schedule = schedule_from_name(arguments.name);
+  const bool is_step = schedule.kind == Schedule::Kind::step;
+  const bool is_exponential = schedule.kind == Schedule::Kind::exponential;
+  if (arguments.gamma && !is_step && !is_exponential) {
+    fail(ErrorKind::argument, "--gamma is for step and exponential, the schedule is ",
+         arguments.name);
+  }
+  if (arguments.every && !is_step) {
+    fail(ErrorKind::argument, "--every is for step, the schedule is ", arguments.name);
+  }
+  schedule.warmup = arguments.warmup;
+  if (is_step) {
+    schedule.every = arguments.every.value_or(std::max<std::int64_t>(1, (total_updates + 2) / 3));
+  }
+  const auto updates = static_cast<double>(std::max<std::int64_t>(total_updates, 1));
+  if (is_exponential) schedule.gamma = static_cast<float>(std::pow(0.01, 1.0 / updates));
+  if (arguments.gamma) schedule.gamma = *arguments.gamma;
+  schedule.factor(0, total_updates);  // throws if a setting makes no sense
+  return schedule;
+}
+
+void add_arguments(CLI::App& app, TrainArguments& arguments) {
+  app.add_option("MODEL", arguments.model, "an ONNX file")->required();
+  add_arguments(app, arguments.data);
+  add_arguments(app, arguments.loss);
+  app.add_option("--label-smoothing", arguments.loss.label_smoothing,
+                 "share of the target that is spread over all classes, of cross_entropy")
+      ->check(CLI::Range(0.0, 0.999));
+  add_arguments(app, arguments.optimizer);
+  add_arguments(app, arguments.schedule);
+  app.add_option("--epochs", arguments.epochs, "passes over the data")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--seed", arguments.seed, "of the order of samples, augmentation and Dropout")
+      ->capture_default_str();
+  app.add_option("--clip-norm", arguments.clip_norm, "largest norm of all gradients together");
+  app.add_option("--clip-value", arguments.clip_value, "largest magnitude of a gradient's element");
+  app.add_option("--accumulate", arguments.accumulate, "batches whose gradients make one update")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--trainable", arguments.trainable,
+                 "train only parameters whose whole name matches this regular expression");
+  app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one");
+  app.add_flag("--augment", arguments.augment, "random crops (padding 4) and mirror images");
+  app.add_option("--validate", arguments.validate,
+                 "data to measure on after each epoch, or 'none' (default: the test split of "
+                 "--data where it has one)");
+  add_arguments(app, arguments.compute);
+  app.add_flag("--json", arguments.json, "print JSON lines");
+  app.add_option("--out", arguments.out, "the ONNX file to write")->required();
+}
+
+TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std::int64_t samples) {
+  // What LeNet trains well with.
+  constexpr float kSgdRate = 0.05F;
+  constexpr float kSgdMomentum = 0.9F;
+  const std::int64_t batches = (samples + arguments.data.batch - 1) / arguments.data.batch;
+  TrainOptions options;
+  options.loss = loss;
+  options.optimizer = make_optimizer(arguments.optimizer, kSgdRate, kSgdMomentum);
+  options.total_updates = batches * arguments.epochs / arguments.accumulate;
+  options.schedule = make_schedule(arguments.schedule, options.total_updates);
+  options.trainable = arguments.trainable;
+  options.freeze = arguments.freeze;
+  options.output = arguments.loss.output;
+  options.device = arguments.compute.device;
+  options.clip = {.norm = arguments.clip_norm, .value = arguments.clip_value};
+  options.accumulate = arguments.accumulate;
+  options.seed = arguments.seed;
+  return options;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tools/graft/arguments.h"
+#include "train/train_step.h"
+
+namespace graft::cli {
+
+/// What `graft train` and `graft bench` say about the update.
+struct OptimizerArguments {
+  std::string name = "sgd";
+  std::optional<float> lr;
+  std::optional<float> momentum;
+  std::optional<float> weight_decay;
+  bool nesterov = false;
+};
+void add_arguments(CLI::App& app, OptimizerArguments& arguments);
+/// `lr` and `momentum`: for sgd when the command does not say them. Throws Error{argument}.
+Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, float sgd_momentum);
+
+struct ScheduleArguments {
+  std::string name = "cosine";
+  std::int64_t warmup = 0;
+  std::optional<float> gamma;
+  std::optional<std::int64_t> every;
+};
+void add_arguments(CLI::App& app, ScheduleArguments& arguments);
+/// Settings that the command does not say follow from the number of updates.
+Schedule make_schedule(const ScheduleArguments& arguments, std::int64_t total_updates);
+
+struct TrainArguments {
+  std::string model;
+  std::string out;
+  DataArguments data;
+  LossArguments loss;
+  OptimizerArguments optimizer;
+  ScheduleArguments schedule;
+  ComputeArguments compute;
+  int epochs = 2;
+  std::uint64_t seed = 0;
+  std::optional<float> clip_norm;
+  std::optional<float> clip_value;
+  int accumulate = 1;
+  std::string trainable;
+  std::string freeze;
+  bool augment = false;
+  std::string validate;
+  bool json = false;
+};
+void add_arguments(CLI::App& app, TrainArguments& arguments);
+/// `samples` in an epoch.
+TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std::int64_t samples);
+
+}  // namespace graft::cli

@@ -1,0 +1,97 @@
+#include "train/data_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "data/spec.h"
+#include "data/tensor_dataset.h"
+#include "io/npz.h"
+
+namespace graft {
+namespace {
+
+/// Data sets with a test split whose statistics are known: per channel, of pixels in [0, 1].
+struct KnownData {
+  std::string_view name;
+  std::vector<float> mean;
+  std::vector<float> deviation;
+};
+
+const std::vector<KnownData>& known_data() {
+  static const std::vector<KnownData> known{
+      {"fashion-mnist", {0.2860F}, {0.3530F}},
+      {"mnist", {0.1307F}, {0.3081F}},
+      {"cifar10", {0.4914F, 0.4822F, 0.4465F}, {0.2470F, 0.2435F, 0.2616F}},
+  };
+  return known;
+}
+
+const KnownData* find_known(std::string_view spec) {
+  const auto at = std::ranges::find(known_data(), spec.substr(0, spec.find(':')), &KnownData::name);
+  return at == known_data().end() ? nullptr : &*at;
+}
+
+/// The name without "_train" or "_test"; empty when it does not end in `suffix`.
+std::string stem(const std::string& name, std::string_view suffix) {
+  return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string();
+}
+
+/// The arrays of the split, under their names without its suffix.
+std::vector<NamedTensor> arrays_of(std::vector<NamedTensor> all, Split split) {
+  const std::string wanted = "_" + std::string(name(split));
+  const std::string other = split == Split::train ? "_test" : "_train";
+  const bool has_splits = std::ranges::any_of(all, [&](const NamedTensor& array) {
+    return !stem(array.name, wanted).empty() || !stem(array.name, other).empty();
+  });
+  if (!has_splits) return all;
+  std::vector<NamedTensor> chosen;
+  for (NamedTensor& array : all) {
+    const std::string short_name = stem(array.name, wanted);
+    if (!short_name.empty()) chosen.push_back({short_name, std::move(array.tensor)});
+  }
+  return chosen;
+}
+
+bool is_target(const std::string& name) {
+  static constexpr std::array<std::string_view, 5> kNames{"target", "targets", "label", "labels",
+                                                          "y"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+std::shared_ptr<Dataset> open_npz(const std::string& path, Split split) {
+  std::vector<NamedSamples> inputs;
+  std::vector<NamedSamples> targets;
+  for (NamedTensor& array : arrays_of(npz::load(path), split)) {
+    auto& list = is_target(array.name) ? targets : inputs;
+    list.push_back({std::move(array.name), std::move(array.tensor)});
+  }
+  if (targets.size() != 1 || inputs.empty()) {
+    fail(ErrorKind::io, path, ": the ", name(split), " split has ", inputs.size(), " inputs and ",
+         targets.size(),
+         " targets, wanted at least one input and one array called target, label or y");
+  }
+  return tensor_dataset(std::move(inputs), std::move(targets.front()));
+}
+
+}  // namespace
+
+std::shared_ptr<Dataset> open_data(std::string_view spec, Split split) {
+  static constexpr std::array kSources{DataSource{"npz", "FILE", false, open_npz}};
+  return open_dataset(spec, split, kSources);
+}
+
+bool has_test_split(std::string_view spec) {
+  return find_known(spec) != nullptr;
+}
+
+std::optional<Normalize> known_normalization(std::string_view spec) {
+  const KnownData* const known = find_known(spec);
+  if (known == nullptr) return std::nullopt;
+  return Normalize{known->mean, known->deviation};
+}
+
+}  // namespace graft

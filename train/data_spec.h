@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "data/dataset.h"
+#include "data/transforms.h"
+
+namespace graft {
+
+/// A data set by its spec, as on the command line: what `open_dataset` takes, and `npz:FILE`.
+///
+/// An npz file holds the samples of each array along its first axis. The target is the array called
+/// "target", "targets", "label", "labels" or "y"; all others are inputs, in the file's order.
+/// Arrays whose names end in "_train" and "_test" ("x_train", "y_test") belong to those splits;
+/// without such names both splits are the whole file.
+/// Throws Error{argument} for an unknown form, Error{io} if an npz file has no target or no input
+/// for the split, and what the source throws.
+std::shared_ptr<Dataset> open_data(std::string_view spec, Split split);
+
+/// Whether the source always keeps samples apart to test with.
+bool has_test_split(std::string_view spec);
+
+/// Takes the pixels of a known data set to mean 0 and deviation 1 by the statistics of its training
+/// split; nothing when they are not known.
+std::optional<Normalize> known_normalization(std::string_view spec);
+
+}  // namespace graft
