@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <type_traits>
 
 #include "core/base/parallel.h"
 #include "core/ops/axis_loop_internal.h"
-#include "core/ops/reduce_row_internal.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -19,43 +17,8 @@ bool replaces(T candidate, T best) {
   return kLargest ? candidate > best : candidate < best;
 }
 
-/// Where `value` (or a NaN, when it is one) stands in a row that holds it.
-template <bool kLast, class T>
-std::int64_t find_in_row(const T* x, std::int64_t n, T value) {
-  const auto matches = [value](T element) {
-    return element == value || (value != value && element != element);
-  };
-  constexpr std::int64_t kPiece = 64;
-  const std::int64_t pieces = (n + kPiece - 1) / kPiece;
-  for (std::int64_t i = 0; i < pieces; ++i) {
-    const std::int64_t first = (kLast ? pieces - 1 - i : i) * kPiece;
-    const std::int64_t last = std::min(n, first + kPiece);
-    bool found = false;  // without an early exit the loop becomes vector instructions
-    for (std::int64_t j = first; j < last; ++j) found |= matches(x[j]);
-    if (!found) continue;
-    std::int64_t at = kLast ? last - 1 : first;
-    while (!matches(x[at])) at += kLast ? -1 : 1;
-    return at;
-  }
-  return 0;
-}
-
-/// One index a contiguous row.
-template <class T, bool kLargest, bool kLast>
-Kernel row_kernel(const AxisLoop& loop) {
-  using Extreme = std::conditional_t<kLargest, reducing::Max<T>, reducing::Min<T>>;
-  return [loop](const KernelArgs& args) {
-    loop.for_each_tile([&](std::int64_t start, std::int64_t) {
-      const T* const x = args.input<T>(0) + start;
-      args.output<std::int64_t>()[start / loop.axis] =
-          find_in_row<kLast>(x, loop.axis, reduce_row<Extreme>(x, loop.axis, T{0}));
-    });
-  };
-}
-
 template <class T, bool kLargest, bool kLast>
 Kernel arg_kernel(const AxisLoop& loop) {
-  if (loop.inner == 1) return row_kernel<T, kLargest, kLast>(loop);
   return [loop](const KernelArgs& args) {
     loop.for_each_tile([&](std::int64_t start, std::int64_t width) {
       const T* const x = args.input<T>(0) + start;

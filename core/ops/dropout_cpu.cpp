@@ -36,21 +36,20 @@ void drop(const T* x, std::int64_t size, double ratio, const Philox& random, T* 
   const T scale = ratio < 1.0 ? static_cast<T>(1.0 / (1.0 - ratio)) : T{0};
   constexpr std::int64_t kPiecesWorthAThread = 32;
   const std::int64_t pieces = (size + kPiece - 1) / kPiece;
-  parallel_for(pieces, kPiecesWorthAThread, [=, &random](std::int64_t first, std::int64_t last) {
+  parallel_for(pieces, kPiecesWorthAThread, [&](std::int64_t first, std::int64_t last) {
     std::array<std::uint32_t, kPiece> words;
     std::array<T, kPiece> factor;
     for (std::int64_t piece = first; piece < last; ++piece) {
       random.blocks(static_cast<std::uint64_t>(piece) * Philox::kBlocks, words.data());
-      // A product, for a choice would become a branch that is right half the time.
       for (std::size_t i = 0; i < kPiece; ++i) {
-        factor[i] = static_cast<T>((words[i] >> 8) >= threshold) * scale;
+        factor[i] = (words[i] >> 8) >= threshold ? scale : T{0};
       }
       const std::int64_t start = piece * kPiece;
       const auto count = static_cast<std::size_t>(std::min(kPiece, size - start));
 #pragma omp simd  // in place is meant: element i depends on element i only
       for (std::size_t i = 0; i < count; ++i) {
         y[start + static_cast<std::int64_t>(i)] =
-            x[start + static_cast<std::int64_t>(i)] * factor[i];
+            factor[i] > 0 ? x[start + static_cast<std::int64_t>(i)] * factor[i] : T{0};
       }
       for (std::size_t i = 0; mask != nullptr && i < count; ++i) {
         mask[start + static_cast<std::int64_t>(i)] = (words[i] >> 8) >= threshold;

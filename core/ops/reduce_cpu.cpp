@@ -85,7 +85,6 @@ class Reducer {
 
   /// For an operation with a shift, y holds one shift an output and is overwritten.
   void run(const T* x, T* y, Acc* workspace) const {
-    if (is_rows()) return run_rows(x, y);
     const std::int64_t pieces = tasks_.count * tasks_.splits;
     parallel_for(pieces, tasks_.grain, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t piece = first; piece < last; ++piece) {
@@ -101,19 +100,6 @@ class Reducer {
   }
 
  private:
-  /// Whether each output is one contiguous row and none is split.
-  bool is_rows() const { return loop_.columns == 1 && loop_.slabs == 1 && tasks_.splits == 1; }
-
-  void run_rows(const T* x, T* y) const {
-    parallel_for(loop_.outer, tasks_.grain, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t row = first; row < last; ++row) {
-        const T shift = Op::kShifted && std::isfinite(static_cast<double>(y[row])) ? y[row] : T{0};
-        y[row] = Op::finish(reduce_row<Op>(x + row * loop_.rows, loop_.rows, shift), loop_.rows,
-                            Op::kShifted ? y[row] : T{0});
-      }
-    });
-  }
-
   std::int64_t first_column(std::int64_t task) const { return task % tasks_.tiles * kTile; }
   std::int64_t width(std::int64_t task) const {
     return std::min(kTile, loop_.columns - first_column(task));

@@ -18,8 +18,10 @@ void exp_row(const T* x, std::int64_t n, T shift, T* y) {
     Eigen::Map<Lanes>(y + i) = (Eigen::Map<const Lanes>(x + i) - shift).exp();
   }
   if (i < n) {  // a whole vector for the tail: scalar exponentials are several times slower
-    const Lanes tail = (load_lanes<kLanes>(x + i, n - i, shift) - shift).exp();
-    store_lanes<kLanes>(tail, n - i, y + i);
+    Lanes tail = Lanes::Constant(shift);
+    std::copy(x + i, x + n, tail.data());
+    tail = (tail - shift).exp().eval();
+    std::copy_n(tail.data(), n - i, y + i);
   }
 }
 
