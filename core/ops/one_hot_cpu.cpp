@@ -92,6 +92,8 @@ struct TopK {
   std::int64_t inner;
   std::int64_t k;
   bool largest;
+  bool has_values;
+  bool has_indices;
 };
 
 template <class T>
@@ -103,8 +105,8 @@ void select_row(const TopK& p, std::int64_t row, const KernelArgs& args, std::in
   std::partial_sort(order, order + p.k, order + p.dim, Before<T>(x, p.inner, p.largest));
   for (std::int64_t i = 0; i < p.k; ++i) {
     const std::int64_t at = (outer * p.k + i) * p.inner + inner;
-    if (args.outputs[0] != nullptr) args.output<T>(0)[at] = x[order[i] * p.inner];
-    if (args.outputs[1] != nullptr) args.output<std::int64_t>(1)[at] = order[i];
+    if (p.has_values) args.output<T>(0)[at] = x[order[i] * p.inner];
+    if (p.has_indices) args.output<std::int64_t>(1)[at] = order[i];
   }
 }
 
@@ -114,8 +116,13 @@ Kernel make_top_k(KernelRequest& request) {
   const Shape& y = request.has_output(0) ? request.output(0).shape : request.output(1).shape;
   if (y.size() == 0) return [](const KernelArgs&) {};
   const int axis = axis_of(request, x.rank());
-  const TopK p{x.size(0, axis), x[axis], x.size(axis + 1, x.rank()), y[axis],
-               request.attributes().get_int("largest", 1) != 0};
+  const TopK p{x.size(0, axis),
+               x[axis],
+               x.size(axis + 1, x.rank()),
+               y[axis],
+               request.attributes().get_int("largest", 1) != 0,
+               request.has_output(0),
+               request.has_output(1)};
   const std::int64_t rows = p.outer * p.inner;
   const std::int64_t pieces = std::min<std::int64_t>(rows, thread_count());
   request.need_workspace(static_cast<std::size_t>(pieces * p.dim) * sizeof(std::int64_t));
