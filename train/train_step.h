@@ -9,6 +9,7 @@
 
 #include "autograd/loss.h"
 #include "core/graph/model.h"
+#include "core/runtime/plan.h"
 #include "core/tensor/tensor.h"
 #include "optim/clip.h"
 #include "optim/optimizer.h"
@@ -85,6 +86,10 @@ class TrainStep {
   std::size_t state_bytes() const;
   /// The printed graph of the last planned step, and its kernels: for tests and curiosity.
   std::string describe() const;
+  /// Measures each node of the last planned step from now on. Throws Error{argument} before the
+  /// first step.
+  void set_profiling(bool on);
+  std::vector<StepProfile> profile() const;
 
  private:
   struct State;
