@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/edit.h"
 #include "core/graph/print.h"
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
@@ -120,6 +121,7 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
     check(*options.optimizer);
     s.base_lr = graft::learning_rate(*options.optimizer);
   }
+  edit::separate_initializers(model.graph());
   s.model = model.clone();
   passes::upgrade_opset(s.model);
   passes::infer_shapes(s.model.graph());

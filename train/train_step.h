@@ -45,8 +45,9 @@ struct TrainOptions {
 };
 
 /// A model's training step: forward, loss, backward and update as one plan for each set of batch
-/// shapes. Updates the model's own initializers in place; the model must outlive the step and keep
-/// its graph. Not for use by two threads at once.
+/// shapes. Updates the model's own initializers in place, after those that an exporter merged are
+/// separated (edit::separate_initializers); the model must outlive the step and keep its graph. Not
+/// for use by two threads at once.
 class TrainStep {
  public:
   /// Throws Error{unsupported} that lists all ops that Graft does not know, Error{argument} if the
