@@ -255,6 +255,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"Y"}, {"Indices", Arity::optional}},
                 .attributes = pool_attributes({{"storage_order", AttributeType::integer}}),
                 .infer = infer_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = max_pool_rule,
                 .samples = max_pool_samples});
   registry.add({.name = "MaxPoolGrad",
@@ -263,6 +264,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"dx"}},
                 .attributes = pool_attributes({}),
                 .infer = infer_max_pool_grad,
+                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
                 .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
                 .samples = max_pool_grad_samples});
   registry.add({.name = "AveragePool",
@@ -276,6 +278,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = pool_attributes({{"count_include_pad", AttributeType::integer}}),
                 .infer = infer_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = average_pool_rule,
                 .samples = average_pool_samples});
   registry.add({.name = "AveragePoolGrad",
@@ -285,6 +288,7 @@ void register_pool(OpRegistry& registry) {
                 .attributes = pool_attributes({{"count_include_pad", AttributeType::integer},
                                                {"shape", AttributeType::integers, true}}),
                 .infer = infer_average_pool_grad,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = average_pool_grad_rule,
                 .samples = average_pool_grad_samples});
   registry.add({.name = "GlobalAveragePool",
@@ -292,6 +296,7 @@ void register_pool(OpRegistry& registry) {
                 .inputs = {{"X"}},
                 .outputs = {{"Y"}},
                 .infer = infer_global_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {}},
                 .backward = global_average_pool_rule,
                 .samples = global_pool_samples});
   registry.add({.name = "GlobalMaxPool",

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/device/device.h"
 #include "core/graph/graph.h"
 #include "core/graph/model.h"
 
@@ -49,5 +50,9 @@ bool decompose(Graph& graph);
 /// Dropout. Throws Error{unsupported} for a Dropout whose ratio is computed or whose mask is read,
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
+
+/// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
+/// adds Relayout nodes where layouts meet. The last pass before a plan: all shapes must be known.
+bool choose_layouts(Graph& graph, Device& device);
 
 }  // namespace graft::passes
