@@ -7,6 +7,7 @@
 #include "core/runtime/plan.h"
 #include "core/runtime/recent.h"
 #include "train/step_graph.h"
+#include "train/tied.h"
 #include "train/trainable.h"
 
 namespace graft {
@@ -45,6 +46,7 @@ struct TrainStep::State {
   TrainOptions options;
   Device* target_device = nullptr;
   std::vector<std::string> parameters;
+  std::vector<Tie> ties;
   std::int64_t parameter_count = 0;
   std::size_t parameter_bytes = 0;
   StateTensors state;
@@ -57,6 +59,9 @@ struct TrainStep::State {
   std::int64_t updates = 0;
   std::uint64_t runs = 0;
 
+  bool is_follower(const std::string& name) const {
+    return std::ranges::find(ties, name, &Tie::follower) != ties.end();
+  }
   StepKind next_kind() const;
   void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
   PlannedStep& planned(StepKind kind);
@@ -89,7 +94,8 @@ PlannedStep& TrainStep::State::planned(StepKind kind) {
   types.resize(types.size() - 2);  // without rate and step
   const ValueType target_type = types.back();
   types.pop_back();
-  StepGraph built = build_step_graph(model, options, parameters, types, target_type, kind, state);
+  StepGraph built =
+      build_step_graph(model, options, {parameters, ties}, types, target_type, kind, state);
   std::int64_t classes = 0;
   if (has_class_targets(options.loss)) {
     const Shape prediction = built.graph->outputs()[1]->known_shape();
@@ -113,6 +119,8 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   s.model = model.clone();
   passes::upgrade_opset(s.model);
   passes::infer_shapes(s.model.graph());
+  s.ties = tie_initializers(s.model.graph(), options.tied);
+  std::erase_if(options.parameters, [&](const std::string& name) { return s.is_follower(name); });
   for (Value* value :
        choose_trainable(s.model.graph(), {options.trainable, options.freeze, options.parameters})) {
     value->is_variable = true;

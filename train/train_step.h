@@ -24,6 +24,9 @@ struct TrainOptions {
   std::string trainable = "";
   std::string freeze = "";
   std::vector<std::string> parameters = {};
+  /// Groups of initializers that are one parameter, written more than once by the exporter (as it
+  /// is, and transposed): they train as one and stay equal. The first of a group counts.
+  std::vector<std::vector<std::string>> tied = {};
   /// The output that the loss judges; empty: the first.
   std::string output = "";
   /// "cpu", "auto", ...
