@@ -1,5 +1,6 @@
 #include "core/ops/kernel.h"
 
+#include "core/ops/as_f32_internal.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
 
@@ -53,6 +54,7 @@ PreparedKernel prepare_kernel(const Node& node, Device& device) {
       return {std::move(kernel), def.name, request.workspace_bytes()};
     }
   }
+  if (PreparedKernel kernel = prepare_as_f32(node, device); kernel.run) return kernel;
   fail(ErrorKind::unsupported, "no ", device.name(), " kernel for ", describe_call(node), " (",
        node.label(), ")");
 }
@@ -64,6 +66,11 @@ std::vector<PreparedKernel> prepare_all_kernels(const Node& node, Device& device
     KernelRequest request(node, device);
     if (Kernel kernel = def.make(request)) {
       kernels.push_back({std::move(kernel), def.name, request.workspace_bytes()});
+    }
+  }
+  if (kernels.empty()) {
+    if (PreparedKernel kernel = prepare_as_f32(node, device); kernel.run) {
+      kernels.push_back(std::move(kernel));
     }
   }
   return kernels;

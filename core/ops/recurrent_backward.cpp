@@ -10,7 +10,6 @@ using recurrent::BackwardRow;
 using recurrent::CellParameters;
 using recurrent::Lengths;
 using recurrent::load_state;
-using recurrent::Operands;
 using recurrent::Stage;
 using recurrent::store_state;
 using recurrent::TimeOrder;
@@ -45,8 +44,7 @@ class BackwardDirection {
   BackwardDirection(const KernelRequest& request, const RecurrentSettings& settings,
                     std::int64_t direction, const Cell& cell, MakeProduct<T> make_product,
                     std::size_t x, std::size_t dx, WorkspaceLayout layout)
-      : operands_(request),
-        sizes_(request, settings, kGradX, kGradR),
+      : sizes_(request, settings, kGradX, kGradR),
         direction_(direction),
         order_(settings, sizes_, direction),
         cell_(cell),
@@ -87,16 +85,16 @@ class BackwardDirection {
     T* const dh = workspace_at<T>(args, dh_);
     T* const dc = workspace_at<T>(args, dc_);
     std::fill_n(carry, sizes_.state(), T{0});
-    load_state(sizes_, direction_, operands_.input<T>(args, kGradYh), dh);
-    load_state(sizes_, direction_, operands_.input<T>(args, kGradYc), dc);
+    load_state(sizes_, direction_, args.input<T>(kGradYh), dh);
+    load_state(sizes_, direction_, args.input<T>(kGradYc), dc);
     const CellParameters<T> parameters = load_parameters(args);
     const Weights weights = prepare_weights(args);
     for (std::int64_t step = sizes_.steps; step-- > 0;) {
       run_step(args, parameters, weights, order_.time(step));
     }
     for (std::int64_t i = 0; i < sizes_.state(); ++i) dh[i] += carry[i];
-    store_state(sizes_, direction_, dh, operands_.output<T>(args, kDinitialH));
-    store_state(sizes_, direction_, dc, operands_.output<T>(args, kDinitialC));
+    store_state(sizes_, direction_, dh, args.output<T>(kDinitialH));
+    store_state(sizes_, direction_, dc, args.output<T>(kDinitialC));
     write_products(args);
     write_biases(args);
     write_peepholes(args);
@@ -152,7 +150,7 @@ class BackwardDirection {
 
   CellParameters<T> load_parameters(const KernelArgs& args) const {
     const std::int64_t n = sizes_.hidden;
-    const T* const given = operands_.input<T>(args, kGradP);
+    const T* const given = args.input<T>(kGradP);
     if (given != nullptr) return {n, couples_forget_, nullptr, given + direction_ * 3 * n};
     T* const zeros = workspace_at<T>(args, peepholes_);
     std::fill_n(zeros, 3 * n, T{0});
@@ -201,10 +199,10 @@ class BackwardDirection {
   void run_step(const KernelArgs& args, const CellParameters<T>& parameters, const Weights& weights,
                 std::int64_t time) const {
     const std::int64_t n = sizes_.hidden;
-    const Lengths lengths(operands_.input<std::int32_t>(args, kGradLengths));
+    const Lengths lengths(args.input<std::int32_t>(kGradLengths));
     const BackwardRow<T> all = rows_at(args, time);
     T* const carry = workspace_at<T>(args, carry_);
-    const T* const dy = operands_.input<T>(args, kGradY);
+    const T* const dy = args.input<T>(kGradY);
     for (std::size_t pass = 0; pass < kStages; ++pass) {
       parallel_for(sizes_.batch, sizes_.grain(), [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t b = first; b < last; ++b) {
@@ -244,15 +242,15 @@ class BackwardDirection {
     const T* const dgates = workspace_at<T>(args, dgates_);
     void* const scratch = workspace_at<std::byte>(args, scratch_);
     const std::int64_t w_at = direction_ * gate_columns_ * sizes_.input;
-    if (T* dx = operands_.output<T>(args, kDx)) {
+    if (T* dx = args.output<T>(kDx)) {
       if (sizes_.batch_first) dx = workspace_at<T>(args, dx_);
       dx_product_.run(dgates, args.input<T>(kGradW) + w_at, dx, scratch);
     }
-    if (T* const dw = operands_.output<T>(args, kDw)) {
+    if (T* const dw = args.output<T>(kDw)) {
       const T* const x = sizes_.batch_first ? workspace_at<T>(args, x_) : args.input<T>(kGradX);
       dw_product_.run(dgates, x, dw + w_at, scratch);
     }
-    T* const dr = operands_.output<T>(args, kDr);
+    T* const dr = args.output<T>(kDr);
     for (std::size_t i = 0; dr != nullptr && i < kStages; ++i) {
       const std::int64_t first = Cell::kStages[i].first * sizes_.hidden;
       const T* const before =
@@ -263,7 +261,7 @@ class BackwardDirection {
   }
 
   void write_biases(const KernelArgs& args) const {
-    T* db = operands_.output<T>(args, kDb);
+    T* db = args.output<T>(kDb);
     if (db == nullptr) return;
     db += direction_ * 2 * gate_columns_;
     const auto sum = [&](std::size_t gradients, T* out) {
@@ -281,7 +279,7 @@ class BackwardDirection {
 
   /// i and f look at c before the step, o at c after it.
   void write_peepholes(const KernelArgs& args) const {
-    T* dp = operands_.output<T>(args, kDp);
+    T* dp = args.output<T>(kDp);
     if (dp == nullptr) return;
     const std::int64_t n = sizes_.hidden;
     dp += direction_ * 3 * n;
@@ -294,7 +292,6 @@ class BackwardDirection {
     }
   }
 
-  Operands operands_;
   RecurrentSizes sizes_;
   std::int64_t direction_;
   TimeOrder order_;

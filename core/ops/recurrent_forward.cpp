@@ -10,7 +10,6 @@ using recurrent::CellParameters;
 using recurrent::ForwardRow;
 using recurrent::Lengths;
 using recurrent::load_state;
-using recurrent::Operands;
 using recurrent::Stage;
 using recurrent::store_state;
 using recurrent::TimeOrder;
@@ -23,8 +22,7 @@ class ForwardDirection {
   ForwardDirection(const KernelRequest& request, const RecurrentSettings& settings,
                    std::int64_t direction, const Cell& cell, MakeProduct<T> make_product,
                    std::size_t x, WorkspaceLayout layout)
-      : operands_(request),
-        sizes_(request, settings, kX, kR),
+      : sizes_(request, settings, kX, kR),
         direction_(direction),
         order_(settings, sizes_, direction),
         cell_(cell),
@@ -79,9 +77,9 @@ class ForwardDirection {
       return states == nullptr ? nullptr : states + index * sizes_.state();
     };
     const std::int64_t first = order_.first_state();
-    load_state(sizes_, direction_, operands_.input<T>(args, kInitialH), state_of(h, first));
+    load_state(sizes_, direction_, args.input<T>(kInitialH), state_of(h, first));
     if (Cell::kHasC) {
-      load_state(sizes_, direction_, operands_.input<T>(args, kInitialC), state_of(c, first));
+      load_state(sizes_, direction_, args.input<T>(kInitialC), state_of(c, first));
     }
     T* const gates = project(args);
     const CellParameters<T> parameters = load_parameters(args);
@@ -98,9 +96,9 @@ class ForwardDirection {
                 .reset_h = workspace_at<T>(args, reset_)});
     }
     const std::int64_t last = order_.last_state();
-    store_state(sizes_, direction_, state_of(h, last), operands_.output<T>(args, kYh));
+    store_state(sizes_, direction_, state_of(h, last), args.output<T>(kYh));
     if (Cell::kHasC) {
-      store_state(sizes_, direction_, state_of(c, last), operands_.output<T>(args, kYc));
+      store_state(sizes_, direction_, state_of(c, last), args.output<T>(kYc));
     }
   }
 
@@ -131,7 +129,7 @@ class ForwardDirection {
     const std::int64_t n = sizes_.hidden;
     T* const bias = workspace_at<T>(args, bias_);
     std::fill_n(bias, row_, T{0});
-    if (const T* given = operands_.input<T>(args, kB)) {
+    if (const T* given = args.input<T>(kB)) {
       given += direction_ * 2 * gate_columns_;
       // The recurrent bias of the last gate stays apart where that gate's product is reset.
       const std::int64_t summed = Cell::kSplitsGates ? gate_columns_ - n : gate_columns_;
@@ -140,7 +138,7 @@ class ForwardDirection {
       if (Cell::kSplitsGates) std::copy_n(given + 2 * gate_columns_ - n, n, bias + gate_columns_);
     }
     T* const peepholes = workspace_at<T>(args, peepholes_);
-    const T* const given = operands_.input<T>(args, kP);
+    const T* const given = args.input<T>(kP);
     if (given == nullptr) {
       std::fill_n(peepholes, 3 * n, T{0});
     } else {
@@ -153,10 +151,10 @@ class ForwardDirection {
   void run_step(const KernelArgs& args, const CellParameters<T>& parameters, const Weights& weights,
                 std::int64_t time, const ForwardRow<T>& all) const {
     const std::int64_t n = sizes_.hidden;
-    const Lengths lengths(operands_.input<std::int32_t>(args, kLengths));
+    const Lengths lengths(args.input<std::int32_t>(kLengths));
     T* const product = workspace_at<T>(args, recurrent_);
     void* const scratch = workspace_at<std::byte>(args, scratch_);
-    T* const y = operands_.output<T>(args, kY);
+    T* const y = args.output<T>(kY);
     for (std::size_t stage = 0; stage < weights.size(); ++stage) {
       products_[stage].run(stage == 0 ? all.h : all.reset_h, weights[stage], product, scratch);
       const bool is_last = stage + 1 == weights.size();
@@ -194,7 +192,6 @@ class ForwardDirection {
     }
   }
 
-  Operands operands_;
   RecurrentSizes sizes_;
   std::int64_t direction_;
   TimeOrder order_;

@@ -67,30 +67,6 @@ struct TimeOrder {
   std::int64_t last_state() const { return is_reversed ? 0 : steps; }
 };
 
-/// Inputs and outputs of a call; null where the node leaves one out.
-class Operands {
- public:
-  explicit Operands(const KernelRequest& request) {
-    for (int i = 0; i < kMost; ++i) {
-      has_input_[static_cast<std::size_t>(i)] = request.has_input(i);
-      has_output_[static_cast<std::size_t>(i)] = request.has_output(i);
-    }
-  }
-  template <class T>
-  const T* input(const KernelArgs& args, int index) const {
-    return has_input_[static_cast<std::size_t>(index)] ? args.input<T>(index) : nullptr;
-  }
-  template <class T>
-  T* output(const KernelArgs& args, int index) const {
-    return has_output_[static_cast<std::size_t>(index)] ? args.output<T>(index) : nullptr;
-  }
-
- private:
-  static constexpr int kMost = 10;
-  std::array<bool, kMost> has_input_;
-  std::array<bool, kMost> has_output_;
-};
-
 /// Copies a state [batch, hidden] of one direction from or to where the graph has it. A null input
 /// is zeros, to a null output nothing is written.
 template <class T>
