@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/edit.h"
 #include "core/graph/print.h"
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
@@ -51,7 +52,7 @@ struct TrainStep::State {
   std::size_t parameter_bytes = 0;
   StateTensors state;
   std::vector<std::unique_ptr<PlannedStep>> plans;
-  const PlannedStep* last = nullptr;
+  PlannedStep* last = nullptr;
   float base_lr = 0.0F;
   Tensor lr = Tensor::scalar(0.0F);
   Tensor step = Tensor::scalar<std::int64_t>(0);
@@ -65,6 +66,10 @@ struct TrainStep::State {
   StepKind next_kind() const;
   void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
   PlannedStep& planned(StepKind kind);
+  PlannedStep& last_planned() const {
+    if (last == nullptr) fail(ErrorKind::argument, "no step has run yet");
+    return *last;
+  }
 };
 
 StepKind TrainStep::State::next_kind() const {
@@ -112,6 +117,7 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
     check(*options.optimizer);
     s.base_lr = graft::learning_rate(*options.optimizer);
   }
+  edit::separate_initializers(model.graph());
   s.model = model.clone();
   passes::upgrade_opset(s.model);
   passes::infer_shapes(s.model.graph());
@@ -148,19 +154,18 @@ float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
 }
 
 const Tensor& TrainStep::prediction() const {
-  if (state_->last == nullptr) fail(ErrorKind::argument, "no step has run yet");
-  return state_->last->plan.output(1);
+  return state_->last_planned().plan.output(1);
 }
 
 std::map<std::string, Tensor> TrainStep::gradients() const {
-  if (state_->last == nullptr) fail(ErrorKind::argument, "no step has run yet");
+  const PlannedStep& last = state_->last_planned();
   if (state_->options.optimizer) {
     fail(ErrorKind::argument, "gradients are kept only by a step without an optimizer");
   }
   std::map<std::string, Tensor> gradients;
   int output = 2;
-  for (const std::string& name : state_->last->gradient_names) {
-    gradients[name] = state_->last->plan.output(output++).clone();
+  for (const std::string& name : last.gradient_names) {
+    gradients[name] = last.plan.output(output++).clone();
   }
   return gradients;
 }
@@ -209,8 +214,18 @@ std::size_t TrainStep::state_bytes() const {
 std::string TrainStep::describe() const {
   if (state_->last == nullptr) return {};
   std::string result = print(state_->last->plan.graph());
-  for (const std::string& line : state_->last->plan.describe_steps()) result += line + "\n";
+  for (const StepProfile& step : state_->last->plan.profile()) {
+    result += text(step.node->label(), " by ", step.kernel, "\n");
+  }
   return result;
+}
+
+void TrainStep::set_profiling(bool on) {
+  state_->last_planned().plan.set_profiling(on);
+}
+
+std::vector<StepProfile> TrainStep::profile() const {
+  return state_->last_planned().plan.profile();
 }
 
 }  // namespace graft

@@ -264,21 +264,27 @@ std::size_t Plan::step_count() const {
   return state_->steps.size();
 }
 
-std::vector<std::string> Plan::describe_steps() const {
-  std::vector<std::string> lines;
-  for (const Step& step : state_->steps) {
-    lines.push_back(text(step.node->label(), " by ", step.kernel.name));
+std::vector<StepProfile> Plan::profile() const {
+  const auto bytes_of_value = [](const Value* value) {
+    return value == nullptr ? 0 : bytes_of(value->dtype(), value->known_shape().size());
+  };
+  std::vector<StepProfile> profiles;
+  for (std::size_t i = 0; i < state_->steps.size(); ++i) {
+    const Step& step = state_->steps[i];
+    std::size_t bytes = 0;
+    for (const Value* input : step.node->inputs()) bytes += bytes_of_value(input);
+    for (int k = 0; k < step.node->output_count(); ++k) {
+      bytes += bytes_of_value(step.node->output(k));
+    }
+    profiles.push_back(
+        {step.node, step.kernel.name, bytes, state_->seconds.empty() ? 0.0 : state_->seconds[i]});
   }
-  return lines;
+  return profiles;
 }
 
 void Plan::set_profiling(bool on) {
   state_->profiling = on;
-  state_->seconds.assign(state_->steps.size(), 0.0);
-}
-
-const std::vector<double>& Plan::step_seconds() const {
-  return state_->seconds;
+  if (on) state_->seconds.assign(state_->steps.size(), 0.0);
 }
 
 }  // namespace graft
