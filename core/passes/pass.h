@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/device/device.h"
 #include "core/graph/graph.h"
 #include "core/graph/model.h"
 
@@ -43,6 +44,10 @@ void settle(Graph& graph);
 
 /// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
 bool decompose(Graph& graph);
+
+/// The same for those nodes only for which the device has no kernel: for plans without gradients.
+/// Nodes whose shapes are not known yet stay.
+bool decompose_where_needed(Graph& graph, Device& device);
 
 /// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.
 /// Running statistics become variables that the step updates. `seed` starts the random numbers of

@@ -27,6 +27,7 @@ Plan& Session::State::plan_for(const std::vector<Tensor>& inputs) {
   for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
   passes::bind_inputs(*graph, types);
   passes::settle(*graph);
+  if (passes::decompose_where_needed(*graph, *options.device)) passes::settle(*graph);
   return add_recent(plans, Plan(std::move(graph), {.device = options.device}));
 }
 
