@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/ops/as_f32_internal.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
 
@@ -99,6 +100,7 @@ PreparedKernel find_kernel(const Node& node, Device& device) {
 
 PreparedKernel prepare_kernel(const Node& node, Device& device) {
   PreparedKernel found = find_kernel(node, device);
+  if (!found.run) found = prepare_as_f32(node, device);
   if (!found.run) {
     fail(ErrorKind::unsupported, "no ", device.name(), " kernel for ", describe_call(node), " (",
          node.label(), ")");
@@ -112,6 +114,11 @@ std::vector<PreparedKernel> prepare_all_kernels(const Node& node, Device& device
     kernels.push_back(std::move(kernel));
     return false;
   });
+  if (kernels.empty()) {
+    if (PreparedKernel kernel = prepare_as_f32(node, device); kernel.run) {
+      kernels.push_back(std::move(kernel));
+    }
+  }
   return kernels;
 }
 

@@ -111,7 +111,7 @@ struct PreparedKernel {
   std::size_t workspace_bytes = 0;
 };
 
-/// The first candidate that takes the node on this device.
+/// The first candidate that takes the node on this device; for f16, bf16 else f32 in between.
 /// Throws Error{unsupported} naming op, element types, shapes and node when there is none.
 PreparedKernel prepare_kernel(const Node& node, Device& device);
 /// The same, with an empty `run` when there is none.
