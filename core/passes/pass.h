@@ -49,6 +49,10 @@ bool decompose(Graph& graph);
 /// Nodes whose shapes are not known yet stay.
 bool decompose_where_needed(Graph& graph, Device& device);
 
+/// Removes each Dropout whose mask nobody reads, also those that a training-mode export left in
+/// training form, as onnxruntime does: an answer should not depend on chance.
+bool inference_mode(Graph& graph);
+
 /// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.
 /// Running statistics become variables that the step updates. `seed` starts the random numbers of
 /// Dropout. Throws Error{unsupported} for a Dropout whose ratio is computed or whose mask is read,
