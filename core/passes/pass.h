@@ -31,7 +31,7 @@ std::vector<Value*> required_inputs(const Graph& graph);
 bool infer_shapes(Graph& graph);
 
 /// Evaluates nodes whose inputs are known before the run (initializers that are no variables), and
-/// Shape and Size of values with known shapes; repeats inference as shapes become known.
+/// Shape, Size and EyeLike of values with known shapes; repeats inference as shapes become known.
 /// Random ops stay. Runs on the CPU.
 bool fold_constants(Graph& graph);
 
