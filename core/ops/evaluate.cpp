@@ -22,7 +22,7 @@ std::vector<Tensor> evaluate(const PreparedKernel& kernel, const Node& node,
   const Tensor workspace =
       Tensor::empty(DType::u8, {static_cast<std::int64_t>(kernel.workspace_bytes)});
   const DenormalsFlushed flushed;  // as a plan does
-  kernel.run({input_pointers.data(), output_pointers.data(), workspace.data(), &state});
+  kernel.run({input_pointers, output_pointers, workspace.data(), &state});
   return outputs;
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,21 +18,25 @@ struct RunState {
   std::uint64_t step = 0;
 };
 
-/// Memory of one call. Left-out inputs and outputs are null. Outputs are never read before written.
+/// Memory of one call. Left-out inputs and outputs are null, or past the end where the node lists
+/// no more. Outputs are never read before written.
 struct KernelArgs {
-  const void* const* inputs;
-  void* const* outputs;
+  std::span<const void* const> inputs;
+  std::span<void* const> outputs;
   /// As many bytes as the factory asked for, aligned to Device::kAlignment; not initialised.
   void* workspace;
   const RunState* run;
 
+  /// Null when left out.
   template <class T>
   const T* input(int index) const {
-    return static_cast<const T*>(inputs[index]);
+    const auto i = static_cast<std::size_t>(index);
+    return i < inputs.size() ? static_cast<const T*>(inputs[i]) : nullptr;
   }
   template <class T>
   T* output(int index = 0) const {
-    return static_cast<T*>(outputs[index]);
+    const auto i = static_cast<std::size_t>(index);
+    return i < outputs.size() ? static_cast<T*>(outputs[i]) : nullptr;
   }
 };
 

@@ -198,7 +198,7 @@ class GuardedRun {
       inputs[index(alias->input)] = shared;
     }
     const RunState state;
-    kernel_.run({inputs.data(), outputs.data(), inside(workspace_), &state});
+    kernel_.run({inputs, outputs, inside(workspace_), &state});
   }
 
   std::vector<std::byte> result(int output) {

@@ -92,7 +92,7 @@ StepMemory plan_step_memory(const Model& newest, const Loss& loss, const Optimiz
   const TrainOptions options{.loss = loss, .optimizer = optimizer};
   StateTensors state;
   StepGraph built =
-      build_step_graph(model, options, parameters, inputs, target, StepKind::update, state);
+      build_step_graph(model, options, {parameters}, inputs, target, StepKind::update, state);
   memory.arena_bytes = Plan(std::move(built.graph)).arena_bytes();
   for (const auto& [name, tensor] : state) memory.optimizer_bytes += tensor.bytes();
   return memory;

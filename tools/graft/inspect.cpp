@@ -63,6 +63,7 @@ Loss assumed_loss(const std::string& name, const Value& output) {
 }
 
 void find_training(Findings& found) {
+  edit::separate_initializers(found.newest.graph());
   passes::infer_shapes(found.newest.graph());
   for (const Value* value : default_trainable(found.newest.graph())) {
     found.trainable.push_back(value);
