@@ -14,6 +14,7 @@ void copy_info(const Value& from, Value& to) {
   to.preserved_tensor = from.preserved_tensor;
   to.in_value_info = from.in_value_info;
   to.is_variable = from.is_variable;
+  to.layout = from.layout;
 }
 
 AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* parent) {

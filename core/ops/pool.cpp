@@ -260,6 +260,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"Y"}, {"Indices", Arity::optional}},
                 .attributes = pool_attributes({{"storage_order", AttributeType::integer}}),
                 .infer = infer_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = max_pool_rule,
                 .samples = max_pool_samples});
   registry.add({.name = "MaxPoolGrad",
@@ -268,6 +269,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"dx"}},
                 .attributes = pool_attributes({}),
                 .infer = infer_max_pool_grad,
+                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
                 .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
                 .samples = max_pool_grad_samples});
   registry.add({.name = "AveragePool",
@@ -281,6 +283,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = pool_attributes({{"count_include_pad", AttributeType::integer}}),
                 .infer = infer_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = average_pool_rule,
                 .samples = average_pool_samples});
   registry.add({.name = "AveragePoolGrad",
@@ -290,6 +293,7 @@ void register_pool(OpRegistry& registry) {
                 .attributes = pool_attributes({{"count_include_pad", AttributeType::integer},
                                                {"shape", AttributeType::integers, true}}),
                 .infer = infer_average_pool_grad,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = average_pool_grad_rule,
                 .samples = average_pool_grad_samples});
   registry.add({.name = "GlobalAveragePool",
@@ -297,6 +301,7 @@ void register_pool(OpRegistry& registry) {
                 .inputs = {{"X"}},
                 .outputs = {{"Y"}},
                 .infer = infer_global_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {}},
                 .backward = global_average_pool_rule,
                 .samples = global_pool_samples});
   registry.add({.name = "GlobalMaxPool",

@@ -59,4 +59,8 @@ bool inference_mode(Graph& graph);
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
+/// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
+/// adds Relayout nodes where layouts meet. The last pass before a plan: all shapes must be known.
+bool choose_layouts(Graph& graph, Device& device);
+
 }  // namespace graft::passes
