@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/ops/pool_infer.h"
 #include "core/ops/registry.h"
 #include "core/ops/window.h"
 
@@ -30,6 +31,8 @@ SymShape pooled_shape(const Node& node, const SymShape& x) {
   return y;
 }
 
+}  // namespace
+
 void infer_pool(InferContext& context) {
   context.require_rank(0, 3, 64);
   const std::int64_t order = context.attributes().get_int("storage_order", 0);
@@ -54,6 +57,8 @@ void infer_global_pool(InferContext& context) {
   for (int axis = 2; axis < y.rank(); ++axis) y[axis] = 1;
   context.set_output(0, context.dtype(0), y);
 }
+
+namespace {
 
 /// dy must be what pooling `x` gives.
 void check_gradient(const InferContext& context, const SymShape& x, int dy_index) {

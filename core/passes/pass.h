@@ -31,7 +31,7 @@ std::vector<Value*> required_inputs(const Graph& graph);
 bool infer_shapes(Graph& graph);
 
 /// Evaluates nodes whose inputs are known before the run (initializers that are no variables), and
-/// Shape and Size of values with known shapes; repeats inference as shapes become known.
+/// Shape, Size and EyeLike of values with known shapes; repeats inference as shapes become known.
 /// Random ops stay. Runs on the CPU.
 bool fold_constants(Graph& graph);
 
@@ -48,6 +48,10 @@ bool decompose(Graph& graph);
 /// The same for those nodes only for which the device has no kernel: for plans without gradients.
 /// Nodes whose shapes are not known yet stay.
 bool decompose_where_needed(Graph& graph, Device& device);
+
+/// Removes each Dropout whose mask nobody reads, also those that a training-mode export left in
+/// training form, as onnxruntime does: an answer should not depend on chance.
+bool inference_mode(Graph& graph);
 
 /// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.
 /// Running statistics become variables that the step updates. `seed` starts the random numbers of

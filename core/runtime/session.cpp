@@ -36,6 +36,10 @@ Session::Session(const Model& model, const SessionOptions& options)
   state_->model = model.clone();
   state_->options = options;
   passes::upgrade_opset(state_->model);
+  for (const Value* output : state_->model.graph().outputs()) {
+    state_->output_names.push_back(output->name());
+  }
+  passes::inference_mode(state_->model.graph());
   const Graph& graph = state_->model.graph();
   for (Value* initializer : graph.initializers()) {
     initializer->is_variable = options.weights_change && is_float(initializer->dtype()) &&
@@ -44,7 +48,6 @@ Session::Session(const Model& model, const SessionOptions& options)
   for (const Value* input : passes::required_inputs(graph)) {
     state_->input_names.push_back(input->name());
   }
-  for (const Value* output : graph.outputs()) state_->output_names.push_back(output->name());
 }
 
 Session::~Session() = default;

@@ -54,9 +54,11 @@ std::vector<Tensor> feed(Model& model, const std::vector<NamedTensor>& tensors) 
   return inputs;
 }
 
-/// Shapes and axes are integers; a depth or the end of a range may be any single number.
+/// Shapes and axes are integers; a depth or the end of a range may be any single number, scales and
+/// the region to be resized a short list.
 bool may_be_a_shape(const Tensor& tensor) {
-  return tensor.rank() <= 1 && (is_integer(tensor.dtype()) || tensor.size() == 1);
+  constexpr std::int64_t kLongestList = 16;
+  return tensor.rank() <= 1 && (is_integer(tensor.dtype()) || tensor.size() <= kLongestList);
 }
 
 /// Makes the inputs that may be shapes constants, and takes them out of `inputs`. Returns their
