@@ -113,8 +113,8 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   s.model = model.clone();
   passes::upgrade_opset(s.model);
   passes::infer_shapes(s.model.graph());
-  for (Value* value :
-       choose_trainable(s.model.graph(), {options.trainable, options.freeze, options.parameters})) {
+  for (Value* value : choose_trainable(s.model.graph(), {options.trainable, options.freeze,
+                                                         options.parameters, &model.graph()})) {
     value->is_variable = true;
     share_with_constant(model, *value);
     s.parameters.push_back(value->name());
