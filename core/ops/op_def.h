@@ -83,6 +83,9 @@ struct OpDef {
   std::vector<Param> outputs;
   std::vector<AttributeDef> attributes = {};
   Infer infer;
+  /// Runs between plans, by a dynamic kernel (core/ops/dynamic.h) or, if it has bodies, by the
+  /// runtime: the shapes of its outputs depend on data, or it takes or gives strings or sequences.
+  bool is_dynamic = false;
   Upgrade upgrade = nullptr;
   std::vector<Alias> aliases = {};
   LayoutRule layout = {};

@@ -13,9 +13,11 @@ namespace graft::passes {
 // of its own with a test of its own. All work on a working copy, never on the user's model.
 
 /// Rewrites every node into the newest form of its op, so that inference, rules and kernels know
-/// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers.
-/// Throws Error{unsupported} for ops that Graft does not know, listing all of them, and for an
-/// opset below kOldestOpset.
+/// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers. Calls
+/// of functions (the model's own, and those attached for standard ops without a row) are replaced
+/// by their bodies, each upgraded from the opset in which it is written; an op with a row is called
+/// by its row. Throws Error{unsupported} for ops that Graft does not know, listing all of them, and
+/// for an opset below kOldestOpset; Error{model} for functions that call themselves.
 bool upgrade_opset(Model& model);
 
 /// Gives the graph inputs these types and shapes (one a non-initializer input, in order) and
@@ -27,7 +29,8 @@ void bind_inputs(Graph& graph, const std::vector<ValueType>& types);
 std::vector<Value*> required_inputs(const Graph& graph);
 
 /// Infers types and shapes of all values in node order, bodies included. What inference cannot say
-/// keeps its declared type. Throws Error{shape} or Error{type} naming the node.
+/// keeps its declared type. Throws Error{shape} or Error{type} naming the node; in a body, which
+/// may be a branch that is never taken, inference just ends there.
 bool infer_shapes(Graph& graph);
 
 /// Evaluates nodes whose inputs are known before the run (initializers that are no variables), and
@@ -39,7 +42,16 @@ bool fold_constants(Graph& graph);
 /// without readers.
 bool eliminate_dead(Graph& graph);
 
-/// infer_shapes, fold_constants and eliminate_dead: what follows once inputs are bound.
+/// Replaces each If whose condition is known by its chosen branch.
+bool choose_branches(Graph& graph);
+
+/// Replaces Loops of a known trip count whose condition stays true, and Scans over known lengths,
+/// by copies of their bodies, where that makes no more than 20,000 nodes of one: gradients then
+/// pass through them as through any nodes. Types of new values are not inferred.
+bool unroll_loops(Graph& graph);
+
+/// infer_shapes, fold_constants and choose_branches until nothing changes, then eliminate_dead:
+/// what follows once inputs are bound.
 void settle(Graph& graph);
 
 /// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
