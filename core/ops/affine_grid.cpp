@@ -1,6 +1,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 namespace {
@@ -70,6 +71,7 @@ std::vector<Expr> expand_affine_grid(const Node& node, Builder& builder) {
   };
   Expr sum = column(axes);
   for (int axis = 0; axis < axes; ++axis) {
+    require_small_table(node, grid[axis + 1]);
     std::vector<std::int64_t> dims(static_cast<std::size_t>(grid.rank()), 1);
     dims[static_cast<std::size_t>(axis) + 1] = grid[axis + 1];
     const Tensor places = Tensor::from(Shape(dims), positions(grid[axis + 1], align_corners));

@@ -4,6 +4,7 @@
 
 #include "core/ops/constant_internal.h"
 #include "core/ops/registry.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 namespace {
@@ -17,6 +18,7 @@ struct Cosines {
 
 Kernel window_kernel(const KernelRequest& request, const Cosines& sum) {
   const Shape& shape = request.output().shape;
+  require_small_table(request.node(), shape[0]);
   const bool periodic = request.attributes().get_int("periodic", 1) != 0;
   const std::int64_t period = periodic ? shape[0] : shape[0] - 1;
   std::vector<double> values;
@@ -71,6 +73,7 @@ Kernel make_mel(KernelRequest& request) {
   const auto number = [&](int i) { return to_double(request.constant(i)).front(); };
   const Shape& shape = request.output().shape;
   const std::int64_t bands = shape[1];
+  require_small_table(request.node(), shape[0], bands);
   const double rate = number(2);
   const double low = mel_of(number(3));
   const double step = (mel_of(number(4)) - low) / static_cast<double>(bands + 2);

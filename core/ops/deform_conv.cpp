@@ -2,6 +2,7 @@
 
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
+#include "core/ops/table_limit.h"
 #include "core/ops/window.h"
 
 namespace graft {
@@ -105,6 +106,8 @@ std::vector<Expr> expand_deform_conv(const Node& node, Builder& builder) {
   const WindowAxis rows = g.window.axis(0, xs[2]);
   const WindowAxis columns = g.window.axis(1, xs[3]);
 
+  require_small_table(node, ws[2], ys[2]);
+  require_small_table(node, ws[3], ys[3]);
   const Expr offset = reshape(input(2), {images, ws[2], ws[3], 2, ys[2], ys[3]});
   const auto component = [&](int at, std::int64_t size) {
     const Expr one = call("Gather", {offset, constant_ints(builder, {at})}, {{"axis", 3}});

@@ -4,6 +4,7 @@
 #include "core/ops/dft_internal.h"
 #include "core/ops/fft_internal.h"
 #include "core/ops/registry.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 namespace {
@@ -52,6 +53,7 @@ Kernel dft_kernel(KernelRequest& request, const DftCall& call) {
   const Lines from(request.shape(), call.axis);
   const Lines to(request.output().shape, call.axis);
   const std::int64_t count = request.output().shape.size() / (to.dim * to.parts);
+  require_small_table(request.node(), call.length, 4);
   const Fft fft(call.length);
   const std::int64_t each = call.length + fft.scratch_size();
   constexpr std::int64_t kElementsWorthAThread = 1024;

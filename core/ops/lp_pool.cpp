@@ -3,6 +3,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/pool_infer.h"
 #include "core/ops/registry.h"
+#include "core/ops/table_limit.h"
 #include "core/ops/window.h"
 
 namespace graft {
@@ -43,7 +44,8 @@ Expr root(const Expr& sum, std::int64_t p) {
 
 /// How many input elements the windows along one spatial axis meet, to be multiplied with
 /// [N,C,...].
-Expr window_counts(const Expr& like, const WindowAxis& axis, int at) {
+Expr window_counts(const Node& node, const Expr& like, const WindowAxis& axis, int at) {
+  require_small_table(node, axis.output);
   std::vector<double> counts;
   for (std::int64_t o = 0; o < axis.output; ++o) {
     counts.push_back(static_cast<double>(axis.taps_of_output(o).count()));
@@ -66,7 +68,7 @@ std::vector<Expr> expand_lp_pool(const Node& node, Builder& builder) {
   Expr sum = call("AveragePool", {power(x, p)}, attributes);
   const WindowAttributes window(node, shape.rank() - 2);
   for (int i = 0; i < window.rank(); ++i) {
-    sum = sum * window_counts(sum, window.axis(i, shape[i + 2]), i + 2);
+    sum = sum * window_counts(node, sum, window.axis(i, shape[i + 2]), i + 2);
   }
   return {root(sum, p)};
 }

@@ -1,6 +1,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
+#include "core/ops/table_limit.h"
 #include "core/ops/window.h"
 
 namespace graft {
@@ -84,6 +85,7 @@ std::vector<Expr> expand_stft(const Node& node, Builder& builder) {
   if (!frames) fail(ErrorKind::unsupported, node.label(), ": its frames are not known");
   const Expr signal = builder.expr(node.input(0));
   const Shape shape = signal.shape();
+  require_small_table(node, frames->count, frames->length);
   std::vector<std::int64_t> places;
   for (std::int64_t frame = 0; frame < frames->count; ++frame) {
     for (std::int64_t i = 0; i < frames->length; ++i) places.push_back(frame * frames->step + i);

@@ -78,6 +78,16 @@ TEST(Dft, RefusesWhatDoesNotFit) {
   EXPECT_EQ(kind({4, 1}, 4, 2), ErrorKind::shape);
 }
 
+TEST(Dft, ALengthFromAFileMustNotFillTheMemory) {
+  const Tensor x = Tensor::zeros(DType::f32, {1, 1});
+  EXPECT_EQ(kind_of([&] {
+              call_op("DFT", {x, number(INT64_C(1) << 30)});
+            }),
+            ErrorKind::unsupported);
+  EXPECT_EQ(kind_of([&] { call_op("HannWindow", {number(INT64_C(1) << 30)}); }),
+            ErrorKind::unsupported);
+}
+
 TEST(Stft, OfTwoFrames) {
   const Tensor signal = Tensor::from<float>({1, 3, 1}, {1, 2, 4});
   const Tensor window = Tensor::from<float>({2}, {1, 0.5F});
