@@ -155,6 +155,7 @@ class StepBuilder : public LossBuilder {
     }
     graph_->set_outputs(outputs);
     passes::settle(*graph_);
+    passes::fuse_activations(*graph_);
     result.graph = std::move(graph_);
     return result;
   }

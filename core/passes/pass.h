@@ -71,6 +71,10 @@ bool inference_mode(Graph& graph);
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
+/// Makes Relu and Clip with constant bounds part of the training BatchNormalization before them, in
+/// a graph that holds the gradients of both: neither then passes over memory by itself.
+bool fuse_activations(Graph& graph);
+
 /// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
 /// adds Relayout nodes where layouts meet. The last pass before a plan: all shapes must be known.
 bool choose_layouts(Graph& graph, Device& device);
