@@ -101,11 +101,7 @@ PlannedStep& TrainStep::State::planned(StepKind kind) {
   types.pop_back();
   StepGraph built =
       build_step_graph(model, options, {parameters, ties}, types, target_type, kind, state);
-  std::int64_t classes = 0;
-  if (has_class_targets(options.loss)) {
-    const Shape prediction = built.graph->outputs()[1]->known_shape();
-    classes = prediction[class_axis(options.loss, prediction)];
-  }
+  const std::int64_t classes = class_count(options.loss, built.graph->outputs()[1]->known_shape());
   Plan plan(std::move(built.graph), {.device = target_device, .poison = options.poison});
   return *add_recent(plans, std::make_unique<PlannedStep>(PlannedStep{
                                 kind, std::move(plan), std::move(built.gradient_names), classes}));
@@ -127,8 +123,8 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   passes::infer_shapes(s.model.graph());
   s.ties = tie_initializers(s.model.graph(), options.tied);
   std::erase_if(options.parameters, [&](const std::string& name) { return s.is_follower(name); });
-  for (Value* value :
-       choose_trainable(s.model.graph(), {options.trainable, options.freeze, options.parameters})) {
+  for (Value* value : choose_trainable(s.model.graph(), {options.trainable, options.freeze,
+                                                         options.parameters, &model.graph()})) {
     value->is_variable = true;
     share_with_constant(model, *value);
     s.parameters.push_back(value->name());
@@ -149,7 +145,7 @@ float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
   s.set_inputs(inputs, target);
   PlannedStep& planned = s.planned(s.next_kind());
   Plan& plan = planned.plan;
-  if (planned.classes > 0) check_class_targets(target, planned.classes);
+  check_class_targets(s.options.loss, target, planned.classes);
   plan.run(s.plan_inputs, {.step = s.runs});
   ++s.runs;
   if (planned.kind == StepKind::update || planned.kind == StepKind::apply) ++s.updates;

@@ -57,6 +57,10 @@ class Extrapolation {
       if (table.outside.empty()) continue;
       slices_.push_back({y.size(0, axis), table.output, y.size(axis + 1, y.rank()), table.outside});
     }
+    if (slices_.empty()) return;
+    const float value = request.attributes().get_float("extrapolation_value", 0.0F);
+    const Tensor element = Tensor::full(request.dtype(), Shape{}, value);
+    std::memcpy(&value_, element.data(), sizeof(T));
   }
 
   void run(T* y) const {

@@ -111,8 +111,7 @@ BenchData make_data(const Arguments& arguments, const Model& model, const Loss& 
     const ValueType prediction = data.graph->outputs().front()->type();
     const Shape shape = prediction.shape ? prediction.shape->known().value_or(Shape()) : Shape();
     const ValueType type = target_type(loss, prediction);
-    const std::int64_t classes = has_class_targets(loss) ? shape[class_axis(loss, shape)] : 1;
-    data.target = made_up(type, 1000, std::max<std::int64_t>(classes, 1));
+    data.target = made_up(type, 1000, std::max<std::int64_t>(class_count(loss, shape), 1));
   }
   return data;
 }
