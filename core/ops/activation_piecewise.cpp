@@ -177,6 +177,31 @@ void register_hard_swish(OpRegistry& registry) {
   registry.add(activation_gradient_row("HardSwishGrad", "X", {}, kinked_gradient_samples));
 }
 
+/// x + bias below -lambd, x - bias above lambd, else 0, where the gradient is 0 too. Integers are
+/// computed in f64.
+std::vector<Expr> expand_shrink(const Node& node, Builder& builder) {
+  const DType out = node.input(0)->dtype();
+  const DType type = is_integer(out) ? DType::f64 : out;
+  const Expr x = cast(builder.expr(node.input(0)), type);
+  const auto bias = static_cast<double>(node.attributes.get_float("bias", 0.0F));
+  const auto lambd = static_cast<double>(node.attributes.get_float("lambd", 0.5F));
+  const Expr above = where(greater(x, constant_like(x, lambd)), x - bias, constant_like(x, 0.0));
+  return {cast(where(less(x, constant_like(x, -lambd)), x + bias, above), out)};
+}
+
+void register_shrink(OpRegistry& registry) {
+  registry.add({.name = "Shrink",
+                .since = {{9}},
+                .inputs = {{"input"}},
+                .outputs = {{"output"}},
+                .attributes = {{"bias", AttributeType::number}, {"lambd", AttributeType::number}},
+                .infer = infer_same,
+                .backward = Decomposition{expand_shrink},
+                .samples = [] {
+                  return also_with(kinked_samples(), {{"bias", 1.5F}, {"lambd", 1.5F}});
+                }});
+}
+
 }  // namespace
 
 /// Activations made of pieces, and the fused gradients of the frequent ones. Clip has its own file.
@@ -188,6 +213,7 @@ void register_activation_piecewise(OpRegistry& registry) {
   register_exponential(registry);
   register_hard_sigmoid(registry);
   register_hard_swish(registry);
+  register_shrink(registry);
 }
 
 }  // namespace graft

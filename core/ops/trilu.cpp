@@ -39,15 +39,29 @@ std::vector<Sample> trilu_samples() {
   };
 }
 
-void infer_cum_sum(InferContext& context) {
+void infer_along(InferContext& context, int axis_input) {
   context.copy_type(0);
   const SymShape* const shape = context.shape(0);
-  const auto axis = context.constant_ints(1);
+  const auto axis = context.constant_ints(axis_input);
   if (!axis) return;
   if (axis->size() != 1) {
     context.fail(ErrorKind::shape, "axis has ", axis->size(), " elements, wanted one");
   }
   if (shape != nullptr) normalize_axis(axis->front(), shape->rank(), context.node().label());
+}
+
+void infer_cumulative(InferContext& context) {
+  infer_along(context, 1);
+}
+
+void infer_cum_prod_grad(InferContext& context) {
+  context.require_same_dtype({0, 1});
+  const SymShape* const dy = context.shape(0);
+  const SymShape* const x = context.shape(1);
+  if (dy != nullptr && x != nullptr && dy->known() && x->known() && !(*dy == *x)) {
+    context.fail(ErrorKind::shape, "dy is ", *dy, ", x is ", *x, ", wanted one shape");
+  }
+  infer_along(context, 2);
 }
 
 /// Each element is in the sums behind it: the sum of dy from the other end.
@@ -73,9 +87,32 @@ std::vector<Sample> cum_sum_samples() {
   };
 }
 
+std::vector<Expr> cum_prod_rule(const Gradient& g) {
+  return {call_internal("CumProdGrad", {g.dy(), g.x(0), g.x(1)}, g.attributes())};
+}
+
+std::vector<Sample> cum_prod_samples() {
+  std::vector<Sample> samples = cum_sum_samples();
+  samples.push_back(
+      {"zeros", {{.shape = {2, 4}, .values = {2, 0, 3, 4, 0, 2, 0, 5}}, diagonal(1)}});
+  return samples;
+}
+
+std::vector<Sample> cum_prod_grad_samples() {
+  std::vector<Sample> samples = cum_prod_samples();
+  std::erase_if(samples, [](const Sample& s) { return s.name == "integers"; });
+  for (Sample& sample : samples) {
+    sample.inputs.insert(sample.inputs.begin(), SampleInput{sample.inputs.front().shape});
+  }
+  return samples;
+}
+
+const std::vector<AttributeDef> kCumulative{{"exclusive", AttributeType::integer},
+                                            {"reverse", AttributeType::integer}};
+
 }  // namespace
 
-/// Trilu and CumSum: what attention masks and position counts are made of.
+/// Trilu and CumSum: what attention masks and position counts are made of; CumProd.
 void register_trilu(OpRegistry& registry) {
   registry.add({.name = "Trilu",
                 .since = {{14}},
@@ -86,15 +123,30 @@ void register_trilu(OpRegistry& registry) {
                 .aliases = {{0, 0, AliasKind::in_place}},
                 .backward = trilu_rule,
                 .samples = trilu_samples});
-  registry.add(
-      {.name = "CumSum",
-       .since = {{11}, {14}},
-       .inputs = {{"x"}, {"axis"}},
-       .outputs = {{"y"}},
-       .attributes = {{"exclusive", AttributeType::integer}, {"reverse", AttributeType::integer}},
-       .infer = infer_cum_sum,
-       .backward = cum_sum_rule,
-       .samples = cum_sum_samples});
+  registry.add({.name = "CumSum",
+                .since = {{11}, {14}},
+                .inputs = {{"x"}, {"axis"}},
+                .outputs = {{"y"}},
+                .attributes = kCumulative,
+                .infer = infer_cumulative,
+                .backward = cum_sum_rule,
+                .samples = cum_sum_samples});
+  registry.add({.name = "CumProd",
+                .since = {{26}},
+                .inputs = {{"x"}, {"axis"}},
+                .outputs = {{"y"}},
+                .attributes = kCumulative,
+                .infer = infer_cumulative,
+                .backward = cum_prod_rule,
+                .samples = cum_prod_samples});
+  registry.add({.name = "CumProdGrad",
+                .domain = kInternalDomain,
+                .inputs = {{"dy"}, {"x"}, {"axis"}},
+                .outputs = {{"dx"}},
+                .attributes = kCumulative,
+                .infer = infer_cum_prod_grad,
+                .backward = NotDifferentiable{"second derivatives of CumProd are not offered"},
+                .samples = cum_prod_grad_samples});
 }
 
 }  // namespace graft

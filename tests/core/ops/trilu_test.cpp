@@ -2,6 +2,7 @@
 
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
+#include "tests/core/ops/rule_gradient.h"
 
 namespace graft {
 namespace {
@@ -9,6 +10,7 @@ namespace {
 using testing::call_op;
 using ::testing::ElementsAre;
 using testing::floats;
+using testing::rule_gradients;
 
 TEST(Trilu, KeepsATriangle) {
   const Tensor x = Tensor::from<float>({2, 3}, {1, 2, 3, 4, 5, 6});
@@ -32,6 +34,15 @@ TEST(CumSum, EveryDirection) {
   EXPECT_THAT(sums(1, 0), ElementsAre(0, 1, 3));
   EXPECT_THAT(sums(0, 1), ElementsAre(6, 5, 3));
   EXPECT_THAT(sums(1, 1), ElementsAre(5, 3, 0));
+}
+
+TEST(CumProd, GradientPassesZeros) {
+  const Tensor x = Tensor::from<float>({3}, {2, 0, 3});
+  const Tensor axis = Tensor::from<std::int64_t>({1}, {0});
+  EXPECT_THAT(floats(call_op("CumProd", {x, axis})[0]), ElementsAre(2, 0, 0));
+  // y = (a, ab, abc): the sum has the gradient (1 + b + bc, a + ac, ab).
+  const Tensor dy = Tensor::from<float>({3}, {1, 1, 1});
+  EXPECT_THAT(floats(rule_gradients("CumProd", {x, axis}, dy)[0]), ElementsAre(1, 8, 0));
 }
 
 }  // namespace
