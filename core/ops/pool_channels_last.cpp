@@ -1,7 +1,12 @@
 // Pooling over images in channels-last order: the innermost loop runs over channels, so that
 // windows of any size and place vectorise alike.
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 
+#include "core/ops/lanes_internal.h"
 #include "core/ops/pool_channels_last_internal.h"
 #include "core/ops/pool_geometry_internal.h"
 #include "core/ops/registry.h"
@@ -64,6 +69,14 @@ struct Geometry {
                  });
   }
 
+  /// Calls body(image) over all threads.
+  template <class Body>
+  void for_each_image(Body&& body) const {
+    parallel_for(batch, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t image = first; image < last; ++image) body(image);
+    });
+  }
+
   /// Calls body(image, first channel, count) over all threads: windows that overlap share inputs,
   /// channels do not.
   template <class Body>
@@ -82,22 +95,59 @@ struct Geometry {
   WindowAxes axes;
 };
 
+/// Elements that are computed together: vectors of f32, single ones of other types.
+template <class T, class Body>
+void for_each_group(std::int64_t count, Body&& body) {
+  if constexpr (std::is_same_v<T, float>) {
+    for_each_lanes(count,
+                   [&]<int lanes>(std::int64_t c) { body.template operator()<Lanes<lanes>>(c); });
+  } else {
+    for (std::int64_t c = 0; c < count; ++c) body.template operator()<T>(c);
+  }
+}
+template <class V, class T>
+V load_as(const T* from) {
+  V v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+/// Where the taps of one output lie, as offsets of elements; windows beyond `kMost` taps are left
+/// to the row-major kernels.
+struct Taps {
+  static constexpr std::int64_t kMost = 256;
+  std::int64_t count = 0;
+  std::array<std::int64_t, kMost> offsets;
+
+  Taps(const Geometry& g, const std::array<std::int64_t, 3>& output) {
+    g.for_each_tap(output, [&](std::int64_t tap) {
+      offsets[static_cast<std::size_t>(count++)] = tap * g.channels;
+    });
+  }
+  std::int64_t operator[](std::int64_t i) const { return offsets[static_cast<std::size_t>(i)]; }
+};
+
+bool is_small(const Geometry& g) {
+  return g.axes[0].kernel * g.axes[1].kernel * g.axes[2].kernel <= Taps::kMost;
+}
+
 template <class T>
 void max_pool(const Geometry& g, const T* x, T* y) {
   g.for_each_row([&](std::int64_t image, std::int64_t first, std::int64_t last) {
     const T* const from = x + image * g.input_positions() * g.channels;
     T* const to = y + image * g.output_positions() * g.channels;
     g.for_each_output(first, last, [&](std::int64_t at, const auto& output) {
-      T* const best = to + at * g.channels;
-      bool is_first = true;
-      g.for_each_tap(output, [&](std::int64_t tap) {
-        const T* const values = from + tap * g.channels;
-        if (is_first) {
-          std::copy_n(values, g.channels, best);
-        } else {
-          for (std::int64_t c = 0; c < g.channels; ++c) best[c] = greater_of(best[c], values[c]);
+      const Taps taps(g, output);
+      if (taps.count == 0) {  // the window lies in the padding
+        std::fill_n(to + at * g.channels, g.channels, -std::numeric_limits<T>::infinity());
+        return;
+      }
+      for_each_group<T>(g.channels, [&]<class V>(std::int64_t c) {
+        V best = load_as<V>(from + taps[0] + c);
+        for (std::int64_t tap = 1; tap < taps.count; ++tap) {
+          best = greater_of(best, load_as<V>(from + taps[tap] + c));
         }
-        is_first = false;
+        std::memcpy(to + at * g.channels + c, &best, sizeof(best));
       });
     });
   });
@@ -106,31 +156,31 @@ void max_pool(const Geometry& g, const T* x, T* y) {
 /// The gradient goes to the first maximum, whose tap is found again.
 template <class T>
 void max_pool_grad(const Geometry& g, const T* x, const T* dy, T* dx) {
-  std::fill_n(dx, g.batch * g.input_positions() * g.channels, T(0));
-  g.for_each_channel_block([&](std::int64_t image, std::int64_t channel, std::int64_t count) {
-    const std::int64_t image_at = image * g.input_positions() * g.channels + channel;
+  g.for_each_image([&](std::int64_t image) {
+    const std::int64_t image_at = image * g.input_positions() * g.channels;
+    const T* const from = x + image_at;
+    T* const to = dx + image_at;
+    std::fill_n(to, g.input_positions() * g.channels, T(0));
     g.for_each_output(0, g.rows(), [&](std::int64_t at, const auto& output) {
-      std::array<T, kChannels> best;
-      std::array<T, kChannels> winner;  // number of the winning tap
-      T number = 0;
-      g.for_each_tap(output, [&](std::int64_t tap) {
-        const T* const values = x + image_at + tap * g.channels;
-        for (std::int64_t c = 0; c < count; ++c) {
-          const auto k = static_cast<std::size_t>(c);
-          const bool is_first = number == T(0);
-          winner[k] = is_first ? T(0) : if_greater(values[c], best[k], number, winner[k]);
-          best[k] = is_first ? values[c] : greater_of(best[k], values[c]);
+      const Taps taps(g, output);
+      if (taps.count == 0) return;
+      const T* const gradients = dy + (image * g.output_positions() + at) * g.channels;
+      for_each_group<T>(g.channels, [&]<class V>(std::int64_t c) {
+        V best = load_as<V>(from + taps[0] + c);
+        V winner{};  // number of the winning tap
+        for (std::int64_t tap = 1; tap < taps.count; ++tap) {
+          const V value = load_as<V>(from + taps[tap] + c);
+          winner = if_greater(value, best, V{} + static_cast<T>(tap), winner);
+          best = greater_of(best, value);
         }
-        number += T(1);
-      });
-      number = 0;
-      const T* const gradient = dy + (image * g.output_positions() + at) * g.channels + channel;
-      g.for_each_tap(output, [&](std::int64_t tap) {
-        T* const values = dx + image_at + tap * g.channels;
-        for (std::int64_t c = 0; c < count; ++c) {
-          values[c] += winner[static_cast<std::size_t>(c)] == number ? gradient[c] : T(0);
+        const V gradient = load_as<V>(gradients + c);
+        const V zero{};
+        for (std::int64_t tap = 0; tap < taps.count; ++tap) {
+          T* const target = to + taps[tap] + c;
+          const V sum =
+              load_as<V>(target) + (winner == V{} + static_cast<T>(tap) ? gradient : zero);
+          std::memcpy(target, &sum, sizeof(sum));
         }
-        number += T(1);
       });
     });
   });
@@ -220,14 +270,14 @@ bool counts_padding(const KernelRequest& request) {
 }
 
 Kernel make_max_pool(KernelRequest& request) {
-  if (!fits(request, request.shape())) return {};
+  if (!fits(request, request.shape()) || !is_small(Geometry(request, request.shape()))) return {};
   return for_float(request, [g = Geometry(request, request.shape())]<class T>() {
     return Kernel([g](const KernelArgs& args) { max_pool(g, args.input<T>(0), args.output<T>()); });
   });
 }
 
 Kernel make_max_pool_grad(KernelRequest& request) {
-  if (!fits(request, request.shape())) return {};
+  if (!fits(request, request.shape()) || !is_small(Geometry(request, request.shape()))) return {};
   return for_float(request, [g = Geometry(request, request.shape())]<class T>() {
     return Kernel([g](const KernelArgs& args) {
       max_pool_grad(g, args.input<T>(0), args.input<T>(1), args.output<T>());
