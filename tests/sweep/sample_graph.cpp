@@ -31,18 +31,20 @@ std::vector<double> numbers(const SampleInput& input, std::uint64_t stream) {
   return values;
 }
 
-Tensor make_tensor(const SampleInput& input, std::uint64_t stream, DType float_type) {
+Tensor make_tensor(const SampleInput& input, std::uint64_t stream, DType float_type,
+                   DType rounded) {
   Tensor tensor = Tensor::from(input.shape, numbers(input, stream)).cast(DType::f32);
   const bool under_test = input.dtype == DType::f32;
   if (!under_test && is_integer(input.dtype)) {
     tensor = Tensor::from(input.shape, numbers(input, stream));  // f32 would round large integers
   }
-  return tensor.cast(under_test ? float_type : input.dtype);
+  return under_test ? tensor.cast(rounded).cast(float_type) : tensor.cast(input.dtype);
 }
 
 }  // namespace
 
-SampleGraph make_sample_graph(const OpDef& def, const Sample& sample, DType float_type) {
+SampleGraph make_sample_graph(const OpDef& def, const Sample& sample, DType float_type,
+                              DType rounded) {
   SampleGraph result;
   result.graph = std::make_unique<Graph>("sample");
   std::vector<Value*> values;
@@ -53,7 +55,7 @@ SampleGraph make_sample_graph(const OpDef& def, const Sample& sample, DType floa
       result.node_inputs.emplace_back();
       continue;
     }
-    const Tensor tensor = make_tensor(input, i, float_type);
+    const Tensor tensor = make_tensor(input, i, float_type, rounded);
     result.node_inputs.push_back(tensor);
     const std::string name = "x" + std::to_string(i);
     if (input.is_constant) {

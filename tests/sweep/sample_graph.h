@@ -22,8 +22,9 @@ struct SampleGraph {
 };
 
 /// `float_type` (f32 or f64) stands for f32 in the sample. The data are f32 numbers in both, so
-/// that results in the two types can be compared.
-SampleGraph make_sample_graph(const OpDef& def, const Sample& sample, DType float_type);
+/// that results in the two types can be compared; with `rounded` they are numbers of that type.
+SampleGraph make_sample_graph(const OpDef& def, const Sample& sample, DType float_type,
+                              DType rounded = DType::f32);
 
 /// Whether any input or output has a float type.
 bool has_floats(const SampleGraph& sample);

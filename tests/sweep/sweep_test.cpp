@@ -138,6 +138,36 @@ TEST_P(SampleTest, ValuesAgree) {
   }
 }
 
+/// Kernels of 16-bit floats against f64 on the same numbers, as close as PyTorch asks of its own.
+TEST_P(SampleTest, ShortTypesAgree) {
+  if (is_view() || def().is_dynamic) GTEST_SKIP() << "no kernel runs";
+  bool ran = false;
+  for (const auto& [type, relative] : {std::pair(DType::f16, 1e-3), {DType::bf16, 1.6e-2}}) {
+    std::optional<SampleGraph> built;
+    try {
+      built = make_sample_graph(def(), sample(), type, type);
+    } catch (const Error&) {
+      continue;  // the op does not take the type
+    }
+    const std::vector<PreparedKernel> kernels = prepare_all_kernels(*built->node, cpu());
+    if (kernels.empty() || !has_floats(*built)) continue;
+    Sample allowed = sample();
+    allowed.relative = std::max(allowed.relative, relative);
+    const SampleGraph exact = make_sample_graph(def(), sample(), DType::f64, type);
+    const std::vector<Tensor> wanted =
+        evaluate(prepare_all_kernels(*exact.node, cpu()).back(), *exact.node, exact.node_inputs);
+    const std::vector<Tensor> found = evaluate(kernels.front(), *built->node, built->node_inputs);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].defined()) continue;
+      // What is beyond the type's range is infinite.
+      const Tensor reference = wanted[i].cast(found[i].dtype());
+      expect_close(found[i], reference, allowed, text(type, " output ", i));
+    }
+    ran = true;
+  }
+  if (!ran) GTEST_SKIP() << "no kernel for f16 or bf16";
+}
+
 /// Inference without any known dim or constant must not contradict the concrete one.
 TEST_P(SampleTest, UnknownShapesInferNothingFalse) {
   const SampleGraph concrete = make(DType::f32);
