@@ -4,10 +4,26 @@
 
 #include "autograd/backward.h"
 #include "core/ops/builder.h"
+#include "core/ops/registry.h"
 #include "core/passes/pass.h"
 
 namespace graft {
 namespace {
+
+/// A step is one plan, so it holds no node whose shapes depend on data, wherever it stands.
+void refuse_open_shapes(const Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    for (int i = 0; i < node->output_count(); ++i) {
+      const Value* const output = node->output(i);
+      if (output == nullptr || (output->shape() && output->shape()->known())) continue;
+      const OpDef& def = OpRegistry::instance().get(*node);
+      const NotDifferentiable* const refusal = def.is_dynamic ? def.backward.refusal() : nullptr;
+      fail(ErrorKind::unsupported, node->label(), ": the shape of '", output->name(), "' (",
+           output->type(), ") depends on data, so the model cannot be trained",
+           refusal == nullptr ? "" : text(": ", refusal->why));
+    }
+  }
+}
 
 /// The model for given input shapes, and the loss of one of its outputs.
 class LossBuilder {
@@ -20,7 +36,9 @@ class LossBuilder {
     prediction_ = choose_output();
     graph_->set_outputs({prediction_});
     passes::settle(*graph_);
+    while (passes::unroll_loops(*graph_)) passes::settle(*graph_);
     prediction_ = graph_->outputs().front();
+    refuse_open_shapes(*graph_);
     if (!prediction_->shape() || !prediction_->shape()->known()) {
       fail(ErrorKind::unsupported, "the shape of output '", prediction_->name(),
            "' depends on data (", prediction_->type(), "), so it cannot be trained");

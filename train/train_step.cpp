@@ -123,8 +123,8 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   passes::infer_shapes(s.model.graph());
   s.ties = tie_initializers(s.model.graph(), options.tied);
   std::erase_if(options.parameters, [&](const std::string& name) { return s.is_follower(name); });
-  for (Value* value :
-       choose_trainable(s.model.graph(), {options.trainable, options.freeze, options.parameters})) {
+  for (Value* value : choose_trainable(s.model.graph(), {options.trainable, options.freeze,
+                                                         options.parameters, &model.graph()})) {
     value->is_variable = true;
     share_with_constant(model, *value);
     s.parameters.push_back(value->name());

@@ -50,8 +50,9 @@ bool reaches_weight_slot(const Value& value, const Tensor& tensor) {
   return false;
 }
 
-bool is_candidate(const Value& value) {
-  return value.dtype() == DType::f32 || value.dtype() == DType::f64;
+bool is_candidate(const Value& value, const Graph* file) {
+  return (value.dtype() == DType::f32 || value.dtype() == DType::f64) &&
+         (file == nullptr || file->find(value.name()) != nullptr);
 }
 
 std::regex compile(const std::string& pattern, std::string_view option) {
@@ -71,8 +72,8 @@ std::string some_names(const std::vector<Value*>& values) {
   return values.size() > kMost ? list + ", ..." : list;
 }
 
-std::vector<Value*> by_pattern(const Graph& graph, const std::string& pattern) {
-  std::vector<Value*> values = default_trainable(graph);
+std::vector<Value*> by_pattern(const Graph& graph, const std::string& pattern, const Graph* file) {
+  std::vector<Value*> values = default_trainable(graph, file);
   if (pattern.empty()) return values;
   const std::regex wanted = compile(pattern, "trainable pattern");
   std::vector<Value*> matching;
@@ -100,10 +101,10 @@ void drop_frozen(std::vector<Value*>& values, const std::string& pattern) {
 
 }  // namespace
 
-std::vector<Value*> default_trainable(const Graph& graph) {
+std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
   std::vector<Value*> values;
   for (Value* value : graph.initializers()) {
-    if (is_candidate(*value) && reaches_weight_slot(*value, value->initializer())) {
+    if (is_candidate(*value, file) && reaches_weight_slot(*value, value->initializer())) {
       values.push_back(value);
     }
   }
@@ -113,12 +114,12 @@ std::vector<Value*> default_trainable(const Graph& graph) {
 std::vector<Value*> choose_trainable(const Graph& graph, const TrainableRequest& request) {
   std::vector<Value*> values;
   if (request.names.empty()) {
-    values = by_pattern(graph, request.pattern);
+    values = by_pattern(graph, request.pattern, request.file);
     drop_frozen(values, request.freeze);
   }
   for (const std::string& name : request.names) {
     Value* const value = graph.find(name);
-    if (value == nullptr || !value->is_initializer() || !is_candidate(*value)) {
+    if (value == nullptr || !value->is_initializer() || !is_candidate(*value, request.file)) {
       fail(ErrorKind::argument, "'", name, "' is no float initializer of the model");
     }
     values.push_back(value);

@@ -15,12 +15,16 @@ struct TrainableRequest {
   std::string freeze;
   /// Exactly these, whatever the patterns and the defaults say; empty: by pattern.
   std::vector<std::string> names;
+  /// The user's graph, of which the graph is a working copy: what only the copy has (constants of
+  /// inlined functions) does not train, since it could not be saved. Null: all may train.
+  const Graph* file = nullptr;
 };
 
 /// The initializers that train by default: float tensors, not masks, that reach an input which
 /// usually holds a weight (OpDef::weights), directly or through ops that only rearrange elements.
 /// Never running statistics, shapes or epsilons. `graph` is in the newest form (upgrade_opset).
-std::vector<Value*> default_trainable(const Graph& graph);
+/// `file` as in TrainableRequest.
+std::vector<Value*> default_trainable(const Graph& graph, const Graph* file = nullptr);
 
 /// What the request selects, in the order of the graph's initializers.
 /// Throws Error{argument} if a pattern is malformed or matches no parameter (naming some that are

@@ -98,6 +98,9 @@ class Graph {
   std::unordered_map<std::string, int> next_suffix_;
 };
 
+/// A copy of an attribute's value whose bodies are copies in `parent`; `map` as in `Graph::clone`.
+AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* parent);
+
 /// Calls visit(Graph&) for each body that the node's attributes hold.
 template <class Visit>
 void for_each_body(const Node& node, Visit&& visit) {

@@ -1,6 +1,19 @@
 #include "core/graph/graph.h"
 
 namespace graft {
+
+AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* parent) {
+  if (const auto* body = std::get_if<std::shared_ptr<Graph>>(&value)) {
+    return std::shared_ptr<Graph>((*body)->clone(&map, parent));
+  }
+  if (const auto* bodies = std::get_if<std::vector<std::shared_ptr<Graph>>>(&value)) {
+    std::vector<std::shared_ptr<Graph>> copies;
+    for (const auto& body : *bodies) copies.push_back(body->clone(&map, parent));
+    return copies;
+  }
+  return value;
+}
+
 namespace {
 
 Value* mapped(const ValueMap& map, Value* value) {
@@ -14,18 +27,7 @@ void copy_info(const Value& from, Value& to) {
   to.preserved_tensor = from.preserved_tensor;
   to.in_value_info = from.in_value_info;
   to.is_variable = from.is_variable;
-}
-
-AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* parent) {
-  if (const auto* body = std::get_if<std::shared_ptr<Graph>>(&value)) {
-    return std::shared_ptr<Graph>((*body)->clone(&map, parent));
-  }
-  if (const auto* bodies = std::get_if<std::vector<std::shared_ptr<Graph>>>(&value)) {
-    std::vector<std::shared_ptr<Graph>> copies;
-    for (const auto& body : *bodies) copies.push_back(body->clone(&map, parent));
-    return copies;
-  }
-  return value;
+  to.layout = from.layout;
 }
 
 Node* clone_unconnected(const Node& from, Graph& into, ValueMap& map) {

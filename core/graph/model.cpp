@@ -26,6 +26,20 @@ void Model::set_opset(std::string_view wanted, std::int64_t version) {
   opset_imports.push_back({std::string(wanted), version});
 }
 
+namespace {
+
+std::vector<Function> clone_all(const std::vector<Function>& functions) {
+  std::vector<Function> copies;
+  for (const Function& function : functions) {
+    copies.push_back({function.domain, function.name, function.attributes,
+                      function.attribute_defaults, function.opset_imports, function.body->clone(),
+                      function.preserved});
+  }
+  return copies;
+}
+
+}  // namespace
+
 Model Model::clone(ValueMap* map) const {
   Model copy;
   copy.ir_version = ir_version;
@@ -37,11 +51,8 @@ Model Model::clone(ValueMap* map) const {
   copy.doc = doc;
   copy.metadata = metadata;
   copy.preserved = preserved;
-  for (const Function& function : functions) {
-    copy.functions.push_back({function.domain, function.name, function.attributes,
-                              function.attribute_defaults, function.opset_imports,
-                              function.body->clone(), function.preserved});
-  }
+  copy.functions = clone_all(functions);
+  copy.standard_functions = clone_all(standard_functions);
   copy.graph_ = graph_->clone(map);
   return copy;
 }

@@ -38,6 +38,8 @@ class Model {
   Graph& graph() { return *graph_; }
   const Graph& graph() const { return *graph_; }
   void set_graph(std::unique_ptr<Graph> graph) { graph_ = std::move(graph); }
+  /// Moves the graph out; the model has an empty one then.
+  std::unique_ptr<Graph> take_graph() { return std::exchange(graph_, std::make_unique<Graph>()); }
 
   std::int64_t ir_version = 10;
   std::vector<OpsetImport> opset_imports{};
@@ -48,6 +50,9 @@ class Model {
   std::string doc{};
   std::vector<std::pair<std::string, std::string>> metadata{};
   std::vector<Function> functions{};
+  /// Bodies that the ONNX standard gives for ops that the model uses, for those ops that Graft has
+  /// no row for. A reader attaches them; they are no part of the file.
+  std::vector<Function> standard_functions{};
   /// Fields of the file's model that Graft does not interpret. Only io reads and writes it.
   std::string preserved{};
 

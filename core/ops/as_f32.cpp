@@ -34,7 +34,9 @@ class Twin {
       const Value* const output = node.output(i);
       // Some kernels draw random numbers by the name of their output.
       Value* const added = graph_.add_node_output(node_, output == nullptr ? "" : output->name());
-      if (output != nullptr) added->set_type(lengthened(*output));
+      if (output == nullptr) continue;
+      added->set_type(lengthened(*output));
+      added->layout = output->layout;
     }
   }
 
@@ -46,7 +48,11 @@ class Twin {
     if (Value* const known = graph_.find(input->name())) return known;  // x * x
     const ValueType type = lengthened(*input);
     const Tensor constant = constant_of(input);
-    if (!constant.defined()) return graph_.add_input(input->name(), type);
+    if (!constant.defined()) {
+      Value* const copy = graph_.add_input(input->name(), type);
+      copy->layout = input->layout;
+      return copy;
+    }
     return graph_.add_initializer(
         input->name(), is_short(constant.dtype()) ? constant.cast(DType::f32) : constant);
   }

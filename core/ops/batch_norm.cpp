@@ -254,6 +254,7 @@ void register_batch_norm(OpRegistry& registry) {
        .infer = infer_batch_norm,
        .upgrade = upgrade_batch_norm,
        .aliases = {{0, 0, AliasKind::in_place}},
+       .layout = {LayoutRule::Kind::together, {0}, {0}},
        .weights = {1, 2},
        .backward = batch_norm_rule,
        .samples = batch_norm_samples});
@@ -267,6 +268,7 @@ void register_batch_norm(OpRegistry& registry) {
        .attributes = kAttributes,
        .infer = infer_training,
        .aliases = {{0, 0, AliasKind::in_place}, {3, 3, AliasKind::state}, {4, 4, AliasKind::state}},
+       .layout = {LayoutRule::Kind::together, {0}, {0}},
        .backward = training_rule,
        .samples = training_samples});
   registry.add({.name = "BatchNormGrad",
@@ -275,6 +277,7 @@ void register_batch_norm(OpRegistry& registry) {
                 .outputs = {{"dx"}, {"dscale"}, {"dbias"}},
                 .infer = infer_grad,
                 .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
+                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
                 .backward = NotDifferentiable{"second derivatives of batch normalization are not "
                                               "offered"},
                 .samples = grad_samples});

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
@@ -12,10 +13,13 @@ namespace {
 /// x seen as [outer, channels, inner]. With inner == 1 (features, or channels last) rows of
 /// channels are contiguous.
 struct ChannelView {
-  explicit ChannelView(const Shape& x)
-      : outer(x[0]),
-        channels(x.rank() > 1 ? x[1] : 1),
-        inner(x.rank() > 2 ? x.size(2, x.rank()) : 1) {}
+  explicit ChannelView(const KernelRequest& request) {
+    const Shape& x = request.shape();
+    outer = x[0];
+    channels = x.rank() > 1 ? x[1] : 1;
+    inner = x.rank() > 2 ? x.size(2, x.rank()) : 1;
+    if (request.layout() == Layout::channels_last) outer *= std::exchange(inner, 1);
+  }
 
   /// Elements of one channel.
   std::int64_t count() const { return outer * inner; }
@@ -216,7 +220,7 @@ void train_with(const ChannelView& view, const Coefficients& by, double factor, 
 Kernel make_batch_norm(KernelRequest& request) {
   Kernel kernel;
   if (!is_one_type(request)) return kernel;
-  const ChannelView view(request.shape());
+  const ChannelView view(request);
   const Coefficients by(request.attributes());
   const bool trains = request.attributes().get_int("training_mode", 0) != 0;
   const bool has_mean = request.has_output(1);
@@ -235,7 +239,7 @@ Kernel make_batch_norm(KernelRequest& request) {
 
 Kernel make_training(KernelRequest& request) {
   Kernel kernel;
-  const ChannelView view(request.shape());
+  const ChannelView view(request);
   const Coefficients by(request.attributes());
   const auto count = static_cast<double>(view.count());
   const double factor = count > 1 ? count / (count - 1) : 1.0;
@@ -290,7 +294,7 @@ void differentiate(const ChannelView& view, const Block& block, const KernelArgs
 
 Kernel make_grad(KernelRequest& request) {
   Kernel kernel;
-  const ChannelView view(request.shape());
+  const ChannelView view(request);
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [view](const KernelArgs& args) {
       for_each_block(view, [&](const Block& block) { differentiate<T>(view, block, args); });
@@ -302,13 +306,13 @@ Kernel make_grad(KernelRequest& request) {
 }  // namespace
 
 void register_batch_norm_cpu(KernelRegistry& registry) {
-  registry.add({.op = "BatchNormalization", .name = "plain", .make = make_batch_norm});
-  registry.add({.op = "BatchNormTraining",
-                .domain = kInternalDomain,
-                .name = "plain",
-                .make = make_training});
-  registry.add(
-      {.op = "BatchNormGrad", .domain = kInternalDomain, .name = "plain", .make = make_grad});
+  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
+    registry.add(
+        {.op = op, .domain = domain, .name = "plain", .make = make, .knows_layouts = true});
+  };
+  add("BatchNormalization", "", make_batch_norm);
+  add("BatchNormTraining", kInternalDomain, make_training);
+  add("BatchNormGrad", kInternalDomain, make_grad);
 }
 
 }  // namespace graft

@@ -64,6 +64,17 @@ void KernelRegistry::add(KernelDef def) {
   by_key_[std::string(name(def.device)) + "::" + key(def.op, def.domain)].push_back(def);
 }
 
+void KernelRegistry::add(const DynamicKernelDef& def) {
+  if (!dynamic_.emplace(key(def.op, def.domain), def.run).second) {
+    fail(ErrorKind::argument, "op ", def.domain, "::", def.op, " has two dynamic kernels");
+  }
+}
+
+DynamicKernel KernelRegistry::find_dynamic(const Node& node) const {
+  const auto at = dynamic_.find(key(node.op_type(), node.domain()));
+  return at == dynamic_.end() ? nullptr : at->second;
+}
+
 const std::vector<KernelDef>& KernelRegistry::find(DeviceKind device, std::string_view op,
                                                    std::string_view domain) const {
   static const std::vector<KernelDef> none;

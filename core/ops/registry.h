@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/ops/dynamic.h"
 #include "core/ops/kernel.h"
 #include "core/ops/op_def.h"
 
@@ -40,8 +41,14 @@ class KernelRegistry {
   const std::vector<KernelDef>& find(DeviceKind device, std::string_view op,
                                      std::string_view domain) const;
 
+  /// Throws Error{argument} if the op has one already.
+  void add(const DynamicKernelDef& def);
+  /// Null when the op has none.
+  DynamicKernel find_dynamic(const Node& node) const;
+
  private:
   std::unordered_map<std::string, std::vector<KernelDef>> by_key_;
+  std::unordered_map<std::string, DynamicKernel> dynamic_;
 };
 
 /// Older ones broadcast by attributes; their models are refused.

@@ -1,5 +1,6 @@
 // Resize goes axis by axis; only the last two, the rows and columns of images, go together, so that
 // a row is used while it is in the cache. Start by looking at `ResizeStep` and `plan_steps`.
+#include <algorithm>
 #include <cstring>
 
 #include "core/ops/registry.h"
@@ -26,7 +27,8 @@ std::vector<ResizeStep<T>> plan_steps(Shape shape, std::vector<AxisAndTable> axe
     columns = std::move(axes.back().table);
     axes.pop_back();
   }
-  std::ranges::stable_partition(axes, [&](const AxisAndTable& one) { return !grows(one); });
+  std::stable_partition(axes.begin(), axes.end(),
+                        [&](const AxisAndTable& one) { return !grows(one); });
   std::vector<ResizeStep<T>> steps;
   for (const auto& [axis, table] : axes) {
     std::vector<std::int64_t> dims = shape.dims();
@@ -57,6 +59,10 @@ class Extrapolation {
       if (table.outside.empty()) continue;
       slices_.push_back({y.size(0, axis), table.output, y.size(axis + 1, y.rank()), table.outside});
     }
+    if (slices_.empty()) return;
+    const float value = request.attributes().get_float("extrapolation_value", 0.0F);
+    const Tensor element = Tensor::full(request.dtype(), Shape{}, value);
+    std::memcpy(&value_, element.data(), sizeof(T));
   }
 
   void run(T* y) const {

@@ -50,7 +50,7 @@ struct ResizeTable {
 };
 
 /// The table that the node's attributes and the axis give.
-/// Throws Error{unsupported} where it would take more than 2^26 weights.
+/// Throws Error{unsupported} where it would take too many weights.
 ResizeTable resize_table(const Node& node, const ResizeAxis& axis);
 
 }  // namespace graft

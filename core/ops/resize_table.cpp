@@ -5,12 +5,11 @@
 #include <cmath>
 
 #include "core/ops/resize_internal.h"
+#include "core/ops/table_limit.h"
 #include "core/ops/window.h"
 
 namespace graft {
 namespace {
-
-constexpr std::int64_t kMostWeights = std::int64_t{1} << 26;
 
 enum class Transformation {
   half_pixel,
@@ -143,16 +142,12 @@ void add_filtered(const Filter& filter, double x, std::int64_t o, ResizeTable& t
 
 ResizeTable empty_table(const Node& node, const ResizeAxis& axis, double taps) {
   ResizeTable table{.input = axis.input, .output = axis.output};
-  if (axis.input > kMostPerAxis || axis.output > kMostWeights) {
-    fail(ErrorKind::unsupported, node.label(), ": resizing an axis of ", axis.input, " to ",
-         axis.output, " elements");
+  if (axis.input > kMostPerAxis) {
+    fail(ErrorKind::unsupported, node.label(), ": resizing an axis of ", axis.input, " elements");
   }
   table.taps = taps < static_cast<double>(axis.input) ? static_cast<std::int64_t>(taps)
                                                       : std::max<std::int64_t>(axis.input, 1);
-  if (table.taps > kMostWeights / std::max<std::int64_t>(axis.output, 1)) {
-    fail(ErrorKind::unsupported, node.label(), ": resizing an axis of ", axis.input, " to ",
-         axis.output, " elements, each made of ", table.taps);
-  }
+  require_small_table(node, axis.output, table.taps);
   table.first.resize(static_cast<std::size_t>(axis.output));
   table.weights.resize(static_cast<std::size_t>(axis.output * table.taps));
   return table;
@@ -212,7 +207,7 @@ ResizeTable ResizeTable::transposed() const {
   for (std::size_t i = 0; i < count; ++i) {
     result.taps = std::max(result.taps, high[i] - low[i] + 1);
   }
-  if (result.taps > kMostWeights / std::max<std::int64_t>(input, 1)) {
+  if (result.taps > kMostTableEntries / std::max<std::int64_t>(input, 1)) {
     fail(ErrorKind::unsupported, "the gradient of a resized axis of ", input,
          " elements, one of which goes to ", result.taps);
   }

@@ -38,7 +38,8 @@ SymShape unknown_dims(std::int64_t rank) {
 std::optional<std::int64_t> list_length(const InferContext& context, int index) {
   const SymShape* const shape = context.shape(index);
   if (shape == nullptr) return std::nullopt;
-  context.require_rank(index, 1, 1);
+  context.require_rank(index, 0, 1);
+  if (shape->rank() == 0) return 1;  // some exporters write a list of one so
   if (!(*shape)[0].is_known()) return std::nullopt;
   return (*shape)[0].value();
 }

@@ -20,12 +20,12 @@ std::int64_t checked_add(std::int64_t a, std::int64_t b);
 /// `rank` unknown dims.
 SymShape unknown_dims(std::int64_t rank);
 
-/// The length of a 1-d input (a list of axes, a shape), where known.
-/// Throws Error{shape} if the input is not 1-d.
+/// The length of an input that is a list (of axes, a shape), where known; a scalar is a list of
+/// one. Throws Error{shape} if its rank is over 1.
 std::optional<std::int64_t> list_length(const InferContext& context, int index);
 
 /// Integers that the newest form has as input `index` and older ones as an attribute; nullopt when
-/// they are not known before the run, or are left out. Throws Error{shape} if the input is not 1-d.
+/// they are not known before the run, or are left out. Throws Error{shape} as `list_length` does.
 std::optional<std::vector<std::int64_t>> known_ints(const InferContext& context, int index,
                                                     std::string_view attribute);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "core/ops/evaluate.h"
 #include "core/ops/infer.h"
@@ -32,9 +33,9 @@ bool all_types_known(const Node& node) {
   return std::ranges::all_of(node.inputs(), known);
 }
 
-/// Shape and Size read no elements, only a shape.
+/// Shape, Size and EyeLike read no elements, only a shape.
 bool reads_only_shape(const Node& node) {
-  return node.is("Shape") || node.is("Size");
+  return node.is("Shape") || node.is("Size") || node.is("EyeLike");
 }
 
 bool has_constant_inputs(const Node& node) {
@@ -49,7 +50,21 @@ bool is_foldable(const Node& node) {
   for_each_body(node, [&](const Graph&) { has_body = true; });
   const OpDef* const def = OpRegistry::instance().find(node);
   return def != nullptr && !def->updates_state() && !has_body && !is_random(node) &&
-         has_constant_inputs(node) && all_types_known(node);
+         has_constant_inputs(node);
+}
+
+/// Ops whose shapes depend on data: the data are known here.
+std::optional<std::vector<Tensor>> evaluate_dynamic(const Node& node) {
+  if (KernelRegistry::instance().find_dynamic(node) == nullptr) return std::nullopt;
+  std::vector<Datum> inputs;
+  for (const Value* input : node.inputs()) inputs.emplace_back(constant_of(input));
+  std::vector<Tensor> results;
+  for (const Datum& result : call_dynamic(node, inputs)) {
+    if (!result.is_tensor()) return std::nullopt;
+    results.push_back(result.tensor());
+  }
+  const bool is_complete = static_cast<int>(results.size()) >= node.output_count();
+  return is_complete ? std::optional(std::move(results)) : std::nullopt;
 }
 
 std::vector<Tensor> evaluate_constants(const Node& node) {
@@ -86,8 +101,15 @@ bool fold_constants(Graph& graph) {
     Node& node = *next;
     next = graph.next(&node);
     infer(node);
-    if (!is_foldable(node) || !has_kernel(node)) continue;
-    replace_by_constants(graph, node, evaluate_constants(node));
+    if (!is_foldable(node)) continue;
+    std::optional<std::vector<Tensor>> results;
+    if (OpRegistry::instance().get(node).is_dynamic) {
+      results = evaluate_dynamic(node);
+    } else if (all_types_known(node) && has_kernel(node)) {
+      results = evaluate_constants(node);
+    }
+    if (!results) continue;
+    replace_by_constants(graph, node, *results);
     changed = true;
   }
   return changed;

@@ -13,9 +13,11 @@ namespace graft::passes {
 // of its own with a test of its own. All work on a working copy, never on the user's model.
 
 /// Rewrites every node into the newest form of its op, so that inference, rules and kernels know
-/// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers.
-/// Throws Error{unsupported} for ops that Graft does not know, listing all of them, and for an
-/// opset below kOldestOpset.
+/// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers. Calls
+/// of functions (the model's own, and those attached for standard ops without a row) are replaced
+/// by their bodies, each upgraded from the opset in which it is written; an op with a row is called
+/// by its row. Throws Error{unsupported} for ops that Graft does not know, listing all of them, and
+/// for an opset below kOldestOpset; Error{model} for functions that call themselves.
 bool upgrade_opset(Model& model);
 
 /// Gives the graph inputs these types and shapes (one a non-initializer input, in order) and
@@ -27,11 +29,12 @@ void bind_inputs(Graph& graph, const std::vector<ValueType>& types);
 std::vector<Value*> required_inputs(const Graph& graph);
 
 /// Infers types and shapes of all values in node order, bodies included. What inference cannot say
-/// keeps its declared type. Throws Error{shape} or Error{type} naming the node.
+/// keeps its declared type. Throws Error{shape} or Error{type} naming the node; in a body, which
+/// may be a branch that is never taken, inference just ends there.
 bool infer_shapes(Graph& graph);
 
 /// Evaluates nodes whose inputs are known before the run (initializers that are no variables), and
-/// Shape and Size of values with known shapes; repeats inference as shapes become known.
+/// Shape, Size and EyeLike of values with known shapes; repeats inference as shapes become known.
 /// Random ops stay. Runs on the CPU.
 bool fold_constants(Graph& graph);
 
@@ -39,7 +42,16 @@ bool fold_constants(Graph& graph);
 /// without readers.
 bool eliminate_dead(Graph& graph);
 
-/// infer_shapes, fold_constants and eliminate_dead: what follows once inputs are bound.
+/// Replaces each If whose condition is known by its chosen branch.
+bool choose_branches(Graph& graph);
+
+/// Replaces Loops of a known trip count whose condition stays true, and Scans over known lengths,
+/// by copies of their bodies, where that makes no more than 20,000 nodes of one: gradients then
+/// pass through them as through any nodes. Types of new values are not inferred.
+bool unroll_loops(Graph& graph);
+
+/// infer_shapes, fold_constants and choose_branches until nothing changes, then eliminate_dead:
+/// what follows once inputs are bound.
 void settle(Graph& graph);
 
 /// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
@@ -49,10 +61,18 @@ bool decompose(Graph& graph);
 /// Nodes whose shapes are not known yet stay.
 bool decompose_where_needed(Graph& graph, Device& device);
 
+/// Removes each Dropout without a seed whose mask nobody reads, also in training form, which a
+/// training-mode export leaves, as onnxruntime does: an answer should not depend on chance.
+bool inference_mode(Graph& graph);
+
 /// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.
 /// Running statistics become variables that the step updates. `seed` starts the random numbers of
 /// Dropout. Throws Error{unsupported} for a Dropout whose ratio is computed or whose mask is read,
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
+
+/// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
+/// adds Relayout nodes where layouts meet. The last pass before a plan: all shapes must be known.
+bool choose_layouts(Graph& graph, Device& device);
 
 }  // namespace graft::passes

@@ -4,8 +4,10 @@
 namespace graft::passes {
 
 void settle(Graph& graph) {
-  infer_shapes(graph);
-  fold_constants(graph);
+  do {
+    infer_shapes(graph);
+    fold_constants(graph);
+  } while (choose_branches(graph));
   eliminate_dead(graph);
   verify_in_debug(graph);
 }

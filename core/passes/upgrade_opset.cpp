@@ -1,22 +1,51 @@
 #include <set>
+#include <unordered_set>
 
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
+#include "core/passes/functions_internal.h"
 #include "core/passes/pass.h"
+#include "core/passes/splice_internal.h"
 #include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
 
-void collect_unknown(const Graph& graph, std::set<std::string>& unknown) {
-  for (const auto& node : graph.nodes()) {
-    if (OpRegistry::instance().find(*node) == nullptr) {
-      unknown.insert((node->domain().empty() ? "" : node->domain() + ".") + node->op_type() + " (" +
-                     node->label() + ")");
+/// Functions that call functions; a function that calls itself ends here.
+constexpr int kDeepestCalls = 64;
+/// Functions that call functions twice double with each level: a small file must not fill memory.
+constexpr std::size_t kMostInlinedNodes = 1'000'000;
+
+/// Lists ops that have neither a row nor a body, those of called functions too.
+class UnknownOps {
+ public:
+  explicit UnknownOps(const Functions& functions) : functions_(functions) {}
+
+  void collect(const Graph& graph) {
+    for (const auto& node : graph.nodes()) {
+      for_each_body(*node, [&](const Graph& body) { collect(body); });
+      if (OpRegistry::instance().find(*node) != nullptr) continue;
+      if (const Function* const function = functions_.find(*node)) {
+        if (seen_.insert(function).second) collect(*function->body);
+        continue;
+      }
+      names_.insert((node->domain().empty() ? "" : node->domain() + ".") + node->op_type() + " (" +
+                    node->label() + ")");
     }
-    for_each_body(*node, [&](const Graph& body) { collect_unknown(body, unknown); });
   }
-}
+
+  void refuse_any() const {
+    if (names_.empty()) return;
+    std::string list;
+    for (const std::string& op : names_) list += (list.empty() ? "" : ", ") + op;
+    fail(ErrorKind::unsupported, "ops not known to Graft: ", list);
+  }
+
+ private:
+  const Functions& functions_;
+  std::unordered_set<const Function*> seen_;
+  std::set<std::string> names_;
+};
 
 bool is_dead(const Node& node) {
   for (int i = 0; i < node.output_count(); ++i) {
@@ -25,41 +54,82 @@ bool is_dead(const Node& node) {
   return true;
 }
 
-bool upgrade_graph(Graph& graph, std::int64_t from) {
-  bool changed = false;
-  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
-  while (next != nullptr) {
-    Node* const node = next;
-    next = graph.next(node);
-    for_each_body(*node, [&](Graph& body) { changed |= upgrade_graph(body, from); });
-    const OpDef& def = OpRegistry::instance().get(*node);
-    if (def.upgrade != nullptr && node->domain().empty()) {
-      Builder builder(graph, node);
-      const bool was_dead = is_dead(*node);
-      def.upgrade(*node, from, builder);
-      if (!was_dead && is_dead(*node)) graph.remove(node);
-      changed = true;
-    }
+void check_opset(std::int64_t from, std::string_view who) {
+  if (from != 0 && from < kOldestOpset) {
+    fail(ErrorKind::unsupported, who, " uses opset ", from, "; Graft knows ", kOldestOpset, " to ",
+         kNewestOpset, ": convert it with onnx.version_converter");
   }
-  return changed;
 }
+
+class Upgrader {
+ public:
+  explicit Upgrader(const Functions& functions) : functions_(functions) {}
+
+  bool run(Graph& graph, std::int64_t from) {
+    bool changed = false;
+    Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
+    while (next != nullptr) {
+      Node* const node = next;
+      next = graph.next(node);
+      for_each_body(*node, [&](Graph& body) { changed |= run(body, from); });
+      const OpDef* const def = OpRegistry::instance().find(*node);
+      if (def == nullptr) {
+        inline_call(*node, from);
+        changed = true;
+      } else if (def->upgrade != nullptr && node->domain().empty()) {
+        upgrade(*node, *def, from);
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+ private:
+  static void upgrade(Node& node, const OpDef& def, std::int64_t from) {
+    Builder builder(node.graph(), &node);
+    const bool was_dead = is_dead(node);
+    def.upgrade(node, from, builder);
+    if (!was_dead && is_dead(node)) node.graph().remove(&node);
+  }
+
+  /// The body comes in its newest form: it may be written in another opset than the caller.
+  void inline_call(Node& call, std::int64_t from) {
+    const Function& function = *functions_.find(call);
+    if (++depth_ > kDeepestCalls) {
+      fail(ErrorKind::model, call.label(), ": functions call each other deeper than ",
+           kDeepestCalls);
+    }
+    const std::unique_ptr<Graph> body = body_for_call(function, call);
+    const std::int64_t own = opset_of(function);
+    check_opset(own, "function '" + function.name + "'");
+    run(*body, own != 0 ? own : from);
+    inlined_ += body->node_count();
+    if (inlined_ > kMostInlinedNodes) {
+      fail(ErrorKind::unsupported, call.label(), ": with its functions inlined the model has over ",
+           kMostInlinedNodes, " nodes");
+    }
+    const std::string prefix = (call.name().empty() ? function.name : call.name()) + "/";
+    replace_node(call, splice(*body, call.graph(), &call, call.inputs(), prefix));
+    --depth_;
+  }
+
+  const Functions& functions_;
+  int depth_ = 0;
+  std::size_t inlined_ = 0;
+};
 
 }  // namespace
 
 bool upgrade_opset(Model& model) {
-  std::set<std::string> unknown;
-  collect_unknown(model.graph(), unknown);
-  if (!unknown.empty()) {
-    std::string list;
-    for (const std::string& op : unknown) list += (list.empty() ? "" : ", ") + op;
-    fail(ErrorKind::unsupported, "ops not known to Graft: ", list);
-  }
+  const Functions functions(model);
+  UnknownOps unknown(functions);
+  unknown.collect(model.graph());
+  unknown.refuse_any();
   const std::int64_t from = model.opset();
-  if (from != 0 && from < kOldestOpset) {
-    fail(ErrorKind::unsupported, "the model uses opset ", from, "; Graft knows ", kOldestOpset,
-         " to ", kNewestOpset, ": convert it with onnx.version_converter");
-  }
-  const bool changed = upgrade_graph(model.graph(), from);
+  check_opset(from, "the model");
+  const bool changed = Upgrader(functions).run(model.graph(), from);
+  model.functions.clear();
+  model.standard_functions.clear();
   model.set_opset("", kNewestOpset);
   verify_in_debug(model.graph());
   return changed;

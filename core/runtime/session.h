@@ -7,7 +7,7 @@
 
 #include "core/device/device.h"
 #include "core/graph/model.h"
-#include "core/tensor/tensor.h"
+#include "core/tensor/datum.h"
 
 namespace graft {
 
@@ -19,7 +19,9 @@ struct SessionOptions {
 };
 
 /// Inference: runs a model as it is in memory, sharing its weights. Plans are built for each new
-/// set of input shapes and kept. Safe to use from several threads; runs take turns.
+/// set of input shapes and kept; where a shape depends on data (NonZero, the target of a Reshape
+/// that is computed or given as an input, a Loop), what follows is planned once it is known. Safe
+/// to use from several threads; runs take turns.
 class Session {
  public:
   /// Copies the graph. Throws Error{unsupported} that lists the ops that Graft does not know.
@@ -36,8 +38,11 @@ class Session {
   /// Throws Error{argument} for a missing or unknown name, Error{shape} or Error{type} if one does
   /// not fit the model.
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
-  /// The same, inputs in the model's order.
+  /// The same, inputs in the model's order. Throws Error{type} if an output is no tensor.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+  /// The same for models that take or give sequences, optionals and maps.
+  std::vector<Datum> run_data(const std::vector<Datum>& inputs);
+  std::vector<Datum> run_data(const std::map<std::string, Datum>& inputs);
 
  private:
   struct State;

@@ -18,6 +18,19 @@ std::vector<OpsetImport> take_opset_imports(Proto& from) {
   return imports;
 }
 
+/// The message keeps the keys.
+std::vector<std::pair<std::string, std::string>> take_metadata(pb::ModelProto& from) {
+  std::vector<std::pair<std::string, std::string>> metadata;
+  for (pb::StringStringEntryProto& entry : *from.mutable_metadata_props()) {
+    std::string value;
+    if (entry.has_value()) value = std::exchange(*entry.mutable_value(), {});
+    metadata.emplace_back(entry.key(), std::move(value));
+  }
+  return metadata;
+}
+
+}  // namespace
+
 Function take_function(pb::FunctionProto& from, const ExternalReader& external) {
   Function function;
   if (from.has_domain()) function.domain = std::exchange(*from.mutable_domain(), {});
@@ -44,19 +57,6 @@ Function take_function(pb::FunctionProto& from, const ExternalReader& external) 
   function.preserved = pack(from);
   return function;
 }
-
-/// The message keeps the keys.
-std::vector<std::pair<std::string, std::string>> take_metadata(pb::ModelProto& from) {
-  std::vector<std::pair<std::string, std::string>> metadata;
-  for (pb::StringStringEntryProto& entry : *from.mutable_metadata_props()) {
-    std::string value;
-    if (entry.has_value()) value = std::exchange(*entry.mutable_value(), {});
-    metadata.emplace_back(entry.key(), std::move(value));
-  }
-  return metadata;
-}
-
-}  // namespace
 
 Model take_model(pb::ModelProto& from, const ExternalReader& external) {
   Model model;

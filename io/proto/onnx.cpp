@@ -13,6 +13,7 @@
 #include "io/proto/checker.h"
 #include "io/proto/parse.h"
 #include "io/proto/reader.h"
+#include "io/proto/standard_functions.h"
 #include "io/proto/tensor_proto.h"
 #include "io/proto/validator.h"
 #include "io/proto/writer.h"
@@ -37,6 +38,7 @@ Model build(pb::ModelProto& proto, const std::filesystem::path& folder) {
   validate(proto, external);
   run_checker(proto, folder);
   Model model = take_model(proto, external);
+  attach_standard_functions(model);
   verify(model);
   return model;
 }

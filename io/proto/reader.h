@@ -20,6 +20,8 @@ void take_graph(pb::GraphProto& from, Graph& into, const ExternalReader& externa
 void take_nodes(google::protobuf::RepeatedPtrField<pb::NodeProto>& from, Graph& into,
                 const ExternalReader& external);
 
+Function take_function(pb::FunctionProto& from, const ExternalReader& external);
+
 Model take_model(pb::ModelProto& from, const ExternalReader& external);
 
 }  // namespace graft::onnx

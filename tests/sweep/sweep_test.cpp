@@ -2,6 +2,7 @@
 // Sweep/SampleTest.<Property>/<op>_<sample>. A new op is covered by writing its row.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -69,8 +70,20 @@ void expect_close(const Tensor& found, const Tensor& wanted, const Sample& sampl
   }
 }
 
+/// The result of a dynamic kernel.
+std::vector<Tensor> call(const SampleGraph& sample) {
+  const std::vector<Datum> inputs(sample.node_inputs.begin(), sample.node_inputs.end());
+  std::vector<Tensor> results;
+  for (const Datum& result : call_dynamic(*sample.node, inputs)) {
+    results.push_back(result.tensor());
+  }
+  return results;
+}
+
+/// Samples hold numbers: strings, sequences and bodies are for the tests of their families.
 TEST(Registry, EveryOpHasSamples) {
   for (const OpDef& def : OpRegistry::instance().all()) {
+    if (def.is_dynamic) continue;
     EXPECT_FALSE(def.samples().empty()) << def.domain << "." << def.name;
   }
 }
@@ -90,6 +103,15 @@ std::vector<Tensor> evaluate_decomposed(const SampleGraph& sample) {
 /// Each kernel in f32 (or the sample's integer types) against the last one in f64.
 TEST_P(SampleTest, ValuesAgree) {
   if (is_view()) GTEST_SKIP() << "a view: no kernel runs";
+  if (def().is_dynamic) {
+    const std::vector<Tensor> found = call(make(DType::f32));
+    const std::vector<Tensor> wanted = call(make(DType::f64));
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      expect_close(found[i], wanted[i], sample(), "output " + std::to_string(i));
+    }
+    return;
+  }
   const SampleGraph reference = make(DType::f64);
   const std::vector<PreparedKernel> references = prepare_all_kernels(*reference.node, cpu());
   if (references.empty() && def().backward.decomposition() != nullptr) {
@@ -119,6 +141,7 @@ TEST_P(SampleTest, ValuesAgree) {
 /// Inference without any known dim or constant must not contradict the concrete one.
 TEST_P(SampleTest, UnknownShapesInferNothingFalse) {
   const SampleGraph concrete = make(DType::f32);
+  const std::vector<Tensor> results = def().is_dynamic ? call(concrete) : std::vector<Tensor>();
   auto unknown = concrete.graph->clone();
   Node& node = *unknown->nodes().front();
   for (Value* input : unknown->inputs()) {
@@ -130,7 +153,8 @@ TEST_P(SampleTest, UnknownShapesInferNothingFalse) {
   for (int i = 0; i < node.output_count(); ++i) {
     if (node.output(i) == nullptr) continue;
     const ValueType& found = node.output(i)->type();
-    const Shape wanted = concrete.node->output(i)->known_shape();
+    const Shape wanted = def().is_dynamic ? results[static_cast<std::size_t>(i)].shape()
+                                          : concrete.node->output(i)->known_shape();
     if (found.dtype != DType::undefined) {
       EXPECT_EQ(found.dtype, concrete.node->output(i)->dtype());
     }
@@ -149,6 +173,9 @@ TEST_P(SampleTest, GradientsAgree) {
   if (def().backward.refusal() != nullptr) GTEST_SKIP() << def().backward.refusal()->why;
   if (!sample().no_gradient_check.empty()) GTEST_SKIP() << sample().no_gradient_check;
   const SampleGraph built = make(DType::f64);
+  if (def().is_dynamic && !built.node->output()->shape()->known()) {
+    GTEST_SKIP() << "its shape depends on data";
+  }
   if (built.float_inputs.empty()) GTEST_SKIP() << "no float input";
   const std::size_t count = built.float_inputs.size();
   const std::size_t most_masked = 5;  // above: each input alone, then all
@@ -247,6 +274,7 @@ class GuardedRun {
 /// Kernels stay within their buffers and compute the same in place as apart.
 TEST_P(SampleTest, BuffersMayAlias) {
   if (is_view()) GTEST_SKIP() << "a view: no kernel runs";
+  if (def().is_dynamic) GTEST_SKIP() << "it returns new tensors";
   const SampleGraph built = make(DType::f32);
   for (const PreparedKernel& kernel : prepare_all_kernels(*built.node, cpu())) {
     GuardedRun apart(built, kernel);
@@ -267,6 +295,85 @@ TEST_P(SampleTest, BuffersMayAlias) {
             << kernel.name << " output " << i << " with output " << alias.output
             << " in the memory of input " << alias.input;
       }
+    }
+  }
+}
+
+/// The elements of `tensor` [N, C, spatial...] in the order of another layout, under its shape.
+Tensor relaid(const Tensor& tensor, Layout from, Layout to) {
+  const Shape& shape = tensor.shape();
+  const std::vector<std::int64_t> sources = layout_strides(shape, from);
+  const std::vector<std::int64_t> targets = layout_strides(shape, to);
+  const std::size_t width = bytes_of(tensor.dtype(), 1);
+  Tensor result = Tensor::empty(tensor.dtype(), shape);
+  for (std::int64_t i = 0; i < shape.size(); ++i) {
+    std::int64_t rest = i;
+    std::int64_t source = 0;
+    std::int64_t target = 0;
+    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+      source += rest % shape[axis] * sources[static_cast<std::size_t>(axis)];
+      target += rest % shape[axis] * targets[static_cast<std::size_t>(axis)];
+      rest /= shape[axis];
+    }
+    std::memcpy(
+        static_cast<std::byte*>(result.data()) + static_cast<std::size_t>(target) * width,
+        static_cast<const std::byte*>(tensor.data()) + static_cast<std::size_t>(source) * width,
+        width);
+  }
+  return result;
+}
+
+/// The operands of the sample that the layout rule means and whose bytes depend on the layout.
+/// Empty when broadcasting keeps an elementwise op row-major.
+std::vector<Value*> images_of(const SampleGraph& built, const LayoutRule& rule) {
+  const bool is_elementwise = rule.kind == LayoutRule::Kind::elementwise;
+  std::vector<Value*> images;
+  for (int i = 0; i < built.node->input_count(); ++i) {
+    Value* const value = built.node->input(i);
+    const bool is_listed = is_elementwise && rule.inputs.empty()
+                               ? true
+                               : std::ranges::find(rule.inputs, i) != rule.inputs.end();
+    if (value == nullptr || !is_listed) continue;
+    if (is_elementwise) {
+      const Shape whole = built.node->output(0)->known_shape();
+      const Shape operand = with_leading_ones(value->known_shape(), whole.rank());
+      if (operand != whole && !is_layout_neutral(operand)) return {};
+    }
+    if (is_layout_neutral(value->known_shape())) continue;
+    images.push_back(value);
+  }
+  for (int i = 0; i < built.node->output_count(); ++i) {
+    Value* const value = built.node->output(i);
+    if (value == nullptr || is_layout_neutral(value->known_shape())) continue;
+    if (is_elementwise || std::ranges::find(rule.outputs, i) != rule.outputs.end()) {
+      images.push_back(value);
+    }
+  }
+  return images;
+}
+
+/// Kernels compute the same on channels-last operands.
+TEST_P(SampleTest, LayoutsAgree) {
+  if (def().layout.kind == LayoutRule::Kind::row_major || is_view()) {
+    GTEST_SKIP() << "takes row-major operands alone";
+  }
+  const SampleGraph built = make(DType::f32);
+  const std::vector<Tensor> wanted = evaluate(*built.node, built.node_inputs);
+  const std::vector<Value*> images = images_of(built, def().layout);
+  if (images.empty()) GTEST_SKIP() << "no operand whose layout matters";
+  for (Value* image : images) image->layout = Layout::channels_last;
+  std::vector<Tensor> inputs = built.node_inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Value* const input = built.node->input(static_cast<int>(i));
+    if (input != nullptr) inputs[i] = relaid(inputs[i], Layout::row_major, input->layout);
+  }
+  for (const PreparedKernel& kernel : prepare_all_kernels(*built.node, cpu())) {
+    const std::vector<Tensor> found = evaluate(kernel, *built.node, inputs);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].defined()) continue;
+      const Value* const output = built.node->output(static_cast<int>(i));
+      expect_close(relaid(found[i], output->layout, Layout::row_major), wanted[i], sample(),
+                   text(kernel.name, " output ", i));
     }
   }
 }

@@ -222,5 +222,49 @@ TEST(TrainStep, DropoutIsMadeFromItsSeed) {
   for (const float value : first) EXPECT_TRUE(value == 0.0F || value == 9.0F || value == 11.0F);
 }
 
+/// y = ((x w) w) by a Loop of two turns; with w = {{1,1},{0,1}} x w w = (x0, 2 x0 + x1).
+Model looping_model(bool count_is_known) {
+  Model model;
+  model.set_opset("", 21);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{Dim("N"), 2}});
+  Value* const w = graph.add_initializer("w", Tensor::from<float>({2, 2}, {1, 1, 0, 1}));
+  Value* const turns = count_is_known
+                           ? graph.add_initializer("turns", Tensor::scalar<std::int64_t>(2))
+                           : graph.add_input("turns", {DType::i64, SymShape{}});
+  auto body = std::make_shared<Graph>("body", &graph);
+  body->add_input("turn", {DType::i64, SymShape{}});
+  Value* const go = body->add_input("go", {DType::boolean, SymShape{}});
+  Value* const state = body->add_input("state", {DType::f32, std::nullopt});
+  body->add_output(go);
+  body->add_output(body->add_node("MatMul", "", {state, w}, {"product"})->output());
+  Node* const loop =
+      graph.add_node("Loop", "", {turns, nullptr, x}, {"y"}, {{"body", AttributeValue(body)}});
+  loop->set_name("repeat");
+  graph.add_output(loop->output());
+  return model;
+}
+
+/// Loss = mean(y^2) = (y0^2 + y1^2) / 2, x = (1,1), y = (1,3), dy = y. With h = x w = (1,2):
+/// dw = h^T dy + x^T (dy w^T) = ((1,3),(2,6)) + ((4,3),(4,3)).
+TEST(TrainStep, GradientsPassThroughUnrolledLoops) {
+  Model model = looping_model(true);
+  TrainStep step(model, {.loss = mse(), .optimizer = std::nullopt});
+  step.run({Tensor::from<float>({1, 2}, {1, 1})}, Tensor::zeros(DType::f32, {1, 2}));
+  EXPECT_THAT(floats(step.prediction()), ElementsAre(1, 3));
+  EXPECT_THAT(floats(step.gradients().at("w")), ElementsAre(5, 6, 6, 9));
+}
+
+TEST(TrainStep, LoopsOfUnknownLengthAreRefusedByName) {
+  Model model = looping_model(false);
+  TrainStep step(model, {.loss = mse()});
+  const std::string message = error_text([&] {
+    step.run({Tensor::from<float>({1, 2}, {1, 1}), Tensor::scalar<std::int64_t>(2)},
+             Tensor::zeros(DType::f32, {1, 2}));
+  });
+  EXPECT_THAT(message, HasSubstr("Loop node 'repeat'"));
+  EXPECT_THAT(message, HasSubstr("the number of its turns depends on data"));
+}
+
 }  // namespace
 }  // namespace graft

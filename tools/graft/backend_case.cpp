@@ -54,49 +54,16 @@ std::vector<Tensor> feed(Model& model, const std::vector<NamedTensor>& tensors) 
   return inputs;
 }
 
-/// Shapes and axes are integers; a depth or the end of a range may be any single number.
-bool may_be_a_shape(const Tensor& tensor) {
-  return tensor.rank() <= 1 && (is_integer(tensor.dtype()) || tensor.size() == 1);
-}
-
-/// Makes the inputs that may be shapes constants, and takes them out of `inputs`. Returns their
-/// names, joined.
-std::string make_constant(Model& model, std::vector<Tensor>& inputs) {
-  std::string names;
-  std::vector<Tensor> rest;
-  const std::vector<Value*> required = passes::required_inputs(model.graph());
-  for (std::size_t i = 0; i < required.size(); ++i) {
-    if (may_be_a_shape(inputs[i])) {
-      const std::string name = required[i]->name();
-      model.graph().add_initializer(name, inputs[i]);
-      names += (names.empty() ? "" : ", ") + name;
-    } else {
-      rest.push_back(inputs[i]);
-    }
-  }
-  inputs = std::move(rest);
-  return names;
-}
-
 struct Answer {
   std::vector<std::string> names;
   std::vector<Tensor> outputs;
-  /// Names of inputs that were made constants.
-  std::string constants;
 };
 
 Answer compute(const Model& model, const std::vector<NamedTensor>& tensors, Device& device) {
   Model fed = model.clone();
-  std::vector<Tensor> inputs = feed(fed, tensors);
-  try {
-    Session session(fed, {.device = &device});
-    return {session.output_names(), session.run(inputs), ""};
-  } catch (const Error&) {
-    if (std::ranges::none_of(inputs, may_be_a_shape)) throw;
-  }
-  std::string constants = make_constant(fed, inputs);
+  const std::vector<Tensor> inputs = feed(fed, tensors);
   Session session(fed, {.device = &device});
-  return {session.output_names(), session.run(inputs), std::move(constants)};
+  return {session.output_names(), session.run(inputs)};
 }
 
 }  // namespace
@@ -137,8 +104,7 @@ CaseResult run_backend_case(const fs::path& folder, const std::string& device_na
                                                wanted[i].tensor, tolerance);
       if (!different.empty()) return failed(set.filename().string() + ": " + different);
     }
-    result = {CaseResult::Outcome::passed,
-              found.constants.empty() ? "" : "with constant " + found.constants};
+    result = {CaseResult::Outcome::passed, ""};
   }
   return result;
 }

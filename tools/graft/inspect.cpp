@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -40,11 +41,22 @@ struct Findings {
   std::string obstacle;
 };
 
+/// Whether the model has a body for the op: its own function's, or the standard's.
+bool has_function(const Model& model, const Node& node) {
+  const auto is_it = [&](const Function& function) {
+    return node.op_type() == function.name &&
+           (node.domain() == function.domain ||
+            (node.domain().empty() && function.domain == "ai.onnx"));
+  };
+  return std::ranges::any_of(model.functions, is_it) ||
+         std::ranges::any_of(model.standard_functions, is_it);
+}
+
 void count_ops(const Graph& graph, Findings& found) {
   for (const auto& node : graph.nodes()) {
     const std::string op = (node->domain().empty() ? "" : node->domain() + ".") + node->op_type();
     ++found.ops[op];
-    if (OpRegistry::instance().find(*node) == nullptr) {
+    if (OpRegistry::instance().find(*node) == nullptr && !has_function(found.model, *node)) {
       found.unknown_ops.push_back(node->label() + ": the op is not known to Graft");
     }
     for_each_body(*node, [&](const Graph& body) { count_ops(body, found); });
@@ -63,9 +75,12 @@ Loss assumed_loss(const std::string& name, const Value& output) {
 }
 
 void find_training(Findings& found) {
-  edit::separate_initializers(found.newest.graph());
-  passes::infer_shapes(found.newest.graph());
-  for (const Value* value : default_trainable(found.newest.graph())) {
+  Graph& graph = found.newest.graph();
+  edit::separate_initializers(graph);
+  do {
+    passes::infer_shapes(graph);
+  } while (passes::choose_branches(graph) || passes::unroll_loops(graph));
+  for (const Value* value : default_trainable(found.newest.graph(), &found.model.graph())) {
     found.trainable.push_back(value);
   }
   const std::vector<Value*>& outputs = found.newest.graph().outputs();

@@ -20,9 +20,6 @@ struct CaseResult {
 /// An ONNX backend test: model.onnx with test_data_set_*/{input,output}_*.pb, the form of
 /// https://github.com/onnx/onnx/tree/main/onnx/backend/test. Throws graft::Error where the model
 /// cannot be run.
-///
-/// The tests give shapes, axes and the like as inputs, Graft plans for known shapes: where these
-/// depend on small inputs (integers of rank 0 or 1, single numbers), those become constants.
 CaseResult run_backend_case(const std::filesystem::path& folder, const std::string& device,
                             const Tolerance& tolerance);
 

@@ -74,7 +74,7 @@ TEST(Resize, CubicCoefficient) {
   // Half way between 2 and 3: (2 + 3) * 0.59375 - (1 + 4) * 0.09375 with a = -0.75.
   EXPECT_THAT(to_size(1, {{"mode", "cubic"}}), ElementsAre(2.5));
   EXPECT_THAT(to_size(2, {{"mode", "cubic"}, {"exclude_outside", 1}}),
-              Pointwise(FloatNear(1e-6F), {1.3541667F, 3.6458333F}));
+              Pointwise(FloatNear(1e-6F), {1.3714286F, 3.6285714F}));
 }
 
 TEST(Resize, AntialiasCoversWhatItSkips) {

@@ -1,0 +1,125 @@
+#include "core/tensor/slices.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+namespace graft {
+namespace {
+
+/// Calls copy(from, to, count) in elements for each run of adjacent ones. `part` is the shape of
+/// the smaller tensor, whose entry 0 of `axis` is entry `start` of the larger one.
+template <class Copy>
+void for_each_run(const Shape& whole, const Shape& part, int axis, std::int64_t start,
+                  const Copy& copy) {
+  const std::int64_t inner = whole.size(axis + 1, whole.rank());
+  const std::int64_t outer = whole.size(0, axis);
+  const std::int64_t run = part[axis] * inner;
+  for (std::int64_t i = 0; i < outer; ++i) {
+    copy((i * whole[axis] + start) * inner, i * run, run);
+  }
+}
+
+std::size_t element_bytes(const Tensor& tensor) {
+  const int bits = bits_of(tensor.dtype());
+  if (bits < 8) fail(ErrorKind::unsupported, "cannot cut or join tensors of type ", tensor.dtype());
+  return static_cast<std::size_t>(bits / 8);
+}
+
+Shape with_dim(const Shape& shape, int axis, std::int64_t dim) {
+  std::vector<std::int64_t> dims = shape.dims();
+  dims[static_cast<std::size_t>(axis)] = dim;
+  return Shape(std::move(dims));
+}
+
+/// The result's shape. Throws if the tensors do not fit.
+Shape joined_shape(std::span<const Tensor> tensors, int axis) {
+  if (tensors.empty()) fail(ErrorKind::argument, "there are no tensors to join");
+  const Tensor& first = tensors.front();
+  std::int64_t dim = 0;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.dtype() != first.dtype()) {
+      fail(ErrorKind::type, "cannot join ", first, " and ", tensor);
+    }
+    if (tensor.rank() != first.rank() || axis >= tensor.rank() ||
+        with_dim(tensor.shape(), axis, 0) != with_dim(first.shape(), axis, 0)) {
+      fail(ErrorKind::shape, "cannot join ", first, " and ", tensor, " along axis ", axis);
+    }
+    dim += tensor.shape()[axis];
+  }
+  return with_dim(first.shape(), axis, dim);
+}
+
+Tensor concat_strings(std::span<const Tensor> tensors, const Shape& shape, int axis) {
+  std::vector<std::string> values(static_cast<std::size_t>(shape.size()));
+  std::int64_t start = 0;
+  for (const Tensor& tensor : tensors) {
+    for_each_run(shape, tensor.shape(), axis, start, [&](auto to, auto from, auto count) {
+      std::copy_n(tensor.strings().begin() + from, count, values.begin() + to);
+    });
+    start += tensor.shape()[axis];
+  }
+  return Tensor::from_strings(shape, std::move(values));
+}
+
+}  // namespace
+
+Tensor narrow(const Tensor& tensor, int axis, std::int64_t start, std::int64_t length) {
+  const Shape shape = with_dim(tensor.shape(), axis, length);
+  if (tensor.dtype() == DType::string) {
+    std::vector<std::string> values;
+    for_each_run(tensor.shape(), shape, axis, start, [&](auto from, auto, auto count) {
+      std::copy_n(tensor.strings().begin() + from, count, std::back_inserter(values));
+    });
+    return Tensor::from_strings(shape, std::move(values));
+  }
+  const std::size_t size = element_bytes(tensor);
+  Tensor result = Tensor::empty(tensor.dtype(), shape);
+  for_each_run(tensor.shape(), shape, axis, start, [&](auto from, auto to, auto count) {
+    if (count == 0) return;
+    std::memcpy(
+        static_cast<std::byte*>(result.data()) + static_cast<std::size_t>(to) * size,
+        static_cast<const std::byte*>(tensor.data()) + static_cast<std::size_t>(from) * size,
+        static_cast<std::size_t>(count) * size);
+  });
+  return result;
+}
+
+Tensor select(const Tensor& tensor, int axis, std::int64_t index) {
+  std::vector<std::int64_t> dims = tensor.shape().dims();
+  dims.erase(dims.begin() + axis);
+  return narrow(tensor, axis, index, 1).reshaped(Shape(std::move(dims)));
+}
+
+Tensor concat(std::span<const Tensor> tensors, int axis) {
+  const Shape shape = joined_shape(tensors, axis);
+  const DType dtype = tensors.front().dtype();
+  if (dtype == DType::string) return concat_strings(tensors, shape, axis);
+  const std::size_t size = element_bytes(tensors.front());
+  Tensor result = Tensor::empty(dtype, shape);
+  std::int64_t start = 0;
+  for (const Tensor& tensor : tensors) {
+    for_each_run(shape, tensor.shape(), axis, start, [&](auto to, auto from, auto count) {
+      if (count == 0) return;
+      std::memcpy(
+          static_cast<std::byte*>(result.data()) + static_cast<std::size_t>(to) * size,
+          static_cast<const std::byte*>(tensor.data()) + static_cast<std::size_t>(from) * size,
+          static_cast<std::size_t>(count) * size);
+    });
+    start += tensor.shape()[axis];
+  }
+  return result;
+}
+
+Tensor stack(std::span<const Tensor> tensors, int axis) {
+  std::vector<Tensor> parts;
+  for (const Tensor& tensor : tensors) {
+    std::vector<std::int64_t> dims = tensor.shape().dims();
+    dims.insert(dims.begin() + axis, 1);
+    parts.push_back(tensor.reshaped(Shape(std::move(dims))));
+  }
+  return concat(parts, axis);
+}
+
+}  // namespace graft

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/tensor/tensor.h"
+
+namespace graft {
+
+// Cuts and joins of tensors on the CPU, strings included: for what runs between plans. All results
+// are copies. Throw Error{unsupported} for types of less than a byte.
+
+/// `length` entries of `axis` from `start` on. All must lie within the tensor.
+Tensor narrow(const Tensor& tensor, int axis, std::int64_t start, std::int64_t length);
+
+/// Entry `index` of `axis`; the axis goes.
+Tensor select(const Tensor& tensor, int axis, std::int64_t index);
+
+/// Joins along an axis that all tensors have. Throws Error{shape} or Error{type} if they do not
+/// fit, Error{argument} if there are none.
+Tensor concat(std::span<const Tensor> tensors, int axis);
+
+/// Joins along a new axis, which stands at `axis` of the result.
+Tensor stack(std::span<const Tensor> tensors, int axis);
+
+}  // namespace graft

@@ -1,0 +1,158 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/runtime/session.h"
+#include "tests/core/error_of.h"
+
+namespace graft {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ValueType list() {
+  return {DType::f32, SymShape{Dim("N")}};
+}
+
+Model empty_model() {
+  Model model;
+  model.set_opset("", 21);
+  return model;
+}
+
+std::vector<float> floats(const Tensor& tensor) {
+  const auto values = tensor.values<const float>();
+  return {values.begin(), values.end()};
+}
+
+Tensor three() {
+  return Tensor::from<float>({3}, {1, 2, 3});
+}
+
+std::vector<Tensor> run(Session& session, const std::vector<Tensor>& inputs) {
+  return session.run(inputs);
+}
+
+/// y = flag ? x + x : x[:1]: branches of different shapes, both reading x from outside.
+Model branching() {
+  Model model = empty_model();
+  Graph& graph = model.graph();
+  Value* const flag = graph.add_input("flag", {DType::boolean, SymShape{}});
+  Value* const x = graph.add_input("x", list());
+  auto sum = std::make_shared<Graph>("sum", &graph);
+  sum->add_output(sum->add_node("Add", "", {x, x}, {"sum"})->output());
+  auto first = std::make_shared<Graph>("first", &graph);
+  const auto ints = [&](const char* name, std::int64_t value) {
+    return first->add_initializer(name, Tensor::from({1}, {value}));
+  };
+  first->add_output(
+      first->add_node("Slice", "", {x, ints("start", 0), ints("end", 1)}, {"head"})->output());
+  Node* const node = graph.add_node(
+      "If", "", {flag}, {"y"},
+      {{"then_branch", AttributeValue(sum)}, {"else_branch", AttributeValue(first)}});
+  Node* const after = graph.add_node("Neg", "", {node->output()}, {"z"});
+  graph.add_output(after->output());
+  return model;
+}
+
+TEST(ControlFlow, IfRunsTheBranchThatItsConditionChooses) {
+  Session session(branching());
+  EXPECT_THAT(floats(run(session, {Tensor::scalar(true), three()}).front()),
+              ElementsAre(-2, -4, -6));
+  EXPECT_THAT(floats(run(session, {Tensor::scalar(false), three()}).front()), ElementsAre(-1));
+}
+
+/// Doubles x until its sum is over a limit; collects each state. Returns the last and all.
+Model doubling() {
+  Model model = empty_model();
+  Graph& graph = model.graph();
+  Value* const most = graph.add_input("most", {DType::i64, SymShape{}});
+  Value* const x = graph.add_input("x", list());
+  Value* const limit = graph.add_initializer("limit", Tensor::scalar(20.0F));
+  auto body = std::make_shared<Graph>("body", &graph);
+  body->add_input("turn", {DType::i64, SymShape{}});
+  body->add_input("go", {DType::boolean, SymShape{}});
+  Value* const state = body->add_input("state", {DType::f32, std::nullopt});
+  Value* const twice = body->add_node("Add", "", {state, state}, {"twice"})->output();
+  Value* const sum = body->add_node("ReduceSum", "", {twice}, {"sum"}, {{"keepdims", 0}})->output();
+  body->add_output(body->add_node("Less", "", {sum, limit}, {"go_on"})->output());
+  body->add_output(twice);
+  body->add_output(twice);
+  Node* const loop = graph.add_node("Loop", "", {most, nullptr, x}, {"last", "all"},
+                                    {{"body", AttributeValue(body)}});
+  graph.add_output(loop->output(0));
+  graph.add_output(loop->output(1));
+  return model;
+}
+
+TEST(ControlFlow, LoopsEndByTheirCondition) {
+  Session session(doubling());
+  const auto results = run(session, {Tensor::scalar<std::int64_t>(10), three()});
+  EXPECT_THAT(floats(results[0]), ElementsAre(4, 8, 12));
+  EXPECT_EQ(results[1].shape(), (Shape{2, 3}));
+  EXPECT_THAT(floats(results[1]), ElementsAre(2, 4, 6, 4, 8, 12));
+}
+
+TEST(ControlFlow, LoopsEndByTheirTripCount) {
+  Session session(doubling());
+  const auto results = run(session, {Tensor::scalar<std::int64_t>(1), three()});
+  EXPECT_THAT(floats(results[0]), ElementsAre(2, 4, 6));
+  EXPECT_EQ(results[1].shape(), (Shape{1, 3}));
+}
+
+TEST(ControlFlow, LoopsWithoutATurnCollectNothing) {
+  Session session(doubling());
+  const Error error = error_of([&] { run(session, {Tensor::scalar<std::int64_t>(0), three()}); });
+  EXPECT_THAT(error.what(), HasSubstr("made no turn"));
+}
+
+/// Nothing could end it.
+TEST(ControlFlow, EndlessLoopsAreRefused) {
+  Model model = empty_model();
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", list());
+  auto body = std::make_shared<Graph>("body", &graph);
+  body->add_input("turn", {DType::i64, SymShape{}});
+  Value* const go = body->add_input("go", {DType::boolean, SymShape{}});
+  Value* const state = body->add_input("state", {DType::f32, std::nullopt});
+  body->add_output(go);
+  body->add_output(state);
+  Node* const loop =
+      graph.add_node("Loop", "", {nullptr, nullptr, x}, {"last"}, {{"body", AttributeValue(body)}});
+  graph.add_output(loop->output());
+  Session session(model);
+  EXPECT_EQ(error_of([&] { run(session, {three()}); }).kind(), ErrorKind::unsupported);
+}
+
+/// Sums the columns of x [2,3] from the last to the first; the bias is read from outside.
+TEST(ControlFlow, ScansFollowAxesAndDirections) {
+  Model model = empty_model();
+  Graph& graph = model.graph();
+  Value* const start = graph.add_input("start", {DType::f32, SymShape{2}});
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{2, Dim("N")}});
+  Value* const bias = graph.add_input("bias", {DType::f32, SymShape{}});
+  auto body = std::make_shared<Graph>("body", &graph);
+  Value* const state = body->add_input("state", {DType::f32, std::nullopt});
+  Value* const one = body->add_input("one", {DType::f32, std::nullopt});
+  Value* const sum = body->add_node("Add", "", {state, one}, {"sum"})->output();
+  Value* const biased = body->add_node("Add", "", {sum, bias}, {"biased"})->output();
+  body->add_output(biased);
+  body->add_output(biased);
+  Node* const scan = graph.add_node("Scan", "", {start, x}, {"total", "sums"},
+                                    {{"body", AttributeValue(body)},
+                                     {"num_scan_inputs", 1},
+                                     {"scan_input_axes", std::vector<std::int64_t>{-1}},
+                                     {"scan_input_directions", std::vector<std::int64_t>{1}},
+                                     {"scan_output_axes", std::vector<std::int64_t>{1}}});
+  graph.add_output(scan->output(0));
+  graph.add_output(scan->output(1));
+  Session session(model);
+  const auto results =
+      run(session, {Tensor::zeros(DType::f32, {2}), Tensor::from<float>({2, 3}, {1, 2, 3, 4, 5, 6}),
+                    Tensor::scalar(10.0F)});
+  EXPECT_THAT(floats(results[0]), ElementsAre(36, 45));
+  EXPECT_THAT(floats(results[1]), ElementsAre(13, 25, 36, 16, 31, 45));
+}
+
+}  // namespace
+}  // namespace graft
