@@ -157,6 +157,16 @@ Kernel make_conv(KernelRequest& request) {
   return kernel;
 }
 
+/// For quantized convolutions; on an unsigned type, whose overflow is defined.
+Kernel make_integer_conv(KernelRequest& request) {
+  const ConvGeometry g(request.node(), request.shape(0), request.shape(1), request.output().shape);
+  if (g.rank > 3 || request.dtype() != DType::i32) return {};
+  return [g](const KernelArgs& args) {
+    convolve(g, args.input<std::uint32_t>(0), args.input<std::uint32_t>(1),
+             args.input<std::uint32_t>(2), args.output<std::uint32_t>());
+  };
+}
+
 Kernel make_conv_input_grad(KernelRequest& request) {
   const ConvGeometry g(request.node(), request.output().shape, request.shape(1), request.shape(0));
   Kernel kernel;
@@ -204,6 +214,7 @@ Kernel make_conv_weight_grad(KernelRequest& request) {
 
 void register_conv_cpu(KernelRegistry& registry) {
   registry.add({.op = "Conv", .name = "plain", .make = make_conv});
+  registry.add({.op = "Conv", .name = "plain_integer", .make = make_integer_conv});
   registry.add({.op = "ConvTranspose", .name = "plain", .make = make_conv_transpose});
   registry.add({.op = "ConvInputGrad",
                 .domain = kInternalDomain,

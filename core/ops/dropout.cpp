@@ -93,6 +93,7 @@ std::vector<Expr> dropout_rule(const Gradient& g) {
       call_internal("DropoutTraining", {g.dy()},
                     {{"ratio", AttributeValue(ratio)},
                      {"seed", g.attributes().get_int("seed", 0)},
+                     {"twister", static_cast<int>(g.attributes().has("seed"))},
                      {"op_id", AttributeValue(static_cast<std::int64_t>(dropout_id(g.node())))}});
   return {known.defined() ? dx : where(g.x(2), dx, g.dy())};
 }
@@ -137,6 +138,7 @@ std::vector<Sample> training_samples() {
       {"scalar", {{.shape = {}}}, attributes(0.5F, 2, 0)},
       {"empty", {{.shape = {2, 0}}}, attributes(0.5F, 1, 0)},
       {"large", {{.shape = {5, 40001}}}, attributes(0.1F, -7, 3)},
+      {"twister", {{.shape = {7, 9}}}, {{"ratio", 0.5F}, {"seed", 4}, {"twister", 1}}},
   };
 }
 
@@ -144,7 +146,8 @@ std::vector<Sample> training_samples() {
 
 /// Dropout, and DropoutTraining, which training steps use instead: whether element i survives
 /// depends on (seed, op id, RunState::step, i) alone, so the mask is never stored. A Dropout
-/// without a seed has seed 0; two nodes still differ, by the names of their outputs.
+/// without a seed has seed 0; two nodes still differ, by the names of their outputs. One with a
+/// seed, and so a gradient with `twister`, draws the reference's numbers (random_internal.h).
 void register_dropout(OpRegistry& registry) {
   registry.add(
       {.name = "Dropout",
@@ -170,7 +173,8 @@ void register_dropout(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = {{"ratio", AttributeType::number},
                                {"seed", AttributeType::integer},
-                               {"op_id", AttributeType::integer}},
+                               {"op_id", AttributeType::integer},
+                               {"twister", AttributeType::integer}},
                 .infer = infer_training,
                 .aliases = {{0, 0, AliasKind::in_place}},
                 .backward = training_rule,

@@ -6,29 +6,16 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
-#include "core/base/rng.h"
+#include "core/ops/random_internal.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
 
-/// Where the random numbers of an op come from.
-struct Source {
-  std::uint64_t seed;
-  std::uint64_t op_id;
-
-  /// Ids and steps are small and regular: mixing (splitmix64) keeps streams of different ops apart.
-  Philox at_step(std::uint64_t step) const {
-    std::uint64_t id = op_id + 0x9e3779b97f4a7c15;
-    id = (id ^ (id >> 30)) * 0xbf58476d1ce4e5b9;
-    id = (id ^ (id >> 27)) * 0x94d049bb133111eb;
-    return Philox(seed, (id ^ (id >> 31)) + step);
-  }
-};
-
 /// y = x / (1 - ratio) where the element survives, else 0; `mask` (may be null) says which do.
 template <class T>
-void drop(const T* x, std::int64_t size, double ratio, const Philox& random, T* y, bool* mask) {
+void drop_in_blocks(const T* x, std::int64_t size, double ratio, const Philox& random, T* y,
+                    bool* mask) {
   constexpr std::int64_t kPiece = 4 * Philox::kBlocks;
   // An element survives when its 24 random bits, as a number in [0, 1), are at least the ratio.
   const auto threshold =
@@ -58,17 +45,40 @@ void drop(const T* x, std::int64_t size, double ratio, const Philox& random, T* 
   });
 }
 
+/// The same with numbers of the twister, one after the other: an element survives when its number
+/// is at least the ratio.
+template <class T>
+void drop_in_turn(const T* x, std::int64_t size, double ratio, std::mt19937 twister, T* y,
+                  bool* mask) {
+  const T scale = ratio < 1.0 ? static_cast<T>(1.0 / (1.0 - ratio)) : T{0};
+  for (std::int64_t i = 0; i < size; ++i) {
+    const bool survives = twister_uniform(twister) >= ratio;
+    y[i] = survives ? x[i] * scale : T{0};
+    if (mask != nullptr) mask[i] = survives;
+  }
+}
+
+template <class T>
+void drop(const T* x, std::int64_t size, double ratio, const RandomSource& source,
+          std::uint64_t step, T* y, bool* mask) {
+  if (source.is_twister) {
+    drop_in_turn(x, size, ratio, source.twister(step), y, mask);
+  } else {
+    drop_in_blocks(x, size, ratio, source.philox(step), y, mask);
+  }
+}
+
 Kernel make_training(KernelRequest& request) {
   const Attributes& a = request.attributes();
-  const Source source{static_cast<std::uint64_t>(a.get_int("seed", 0)),
-                      static_cast<std::uint64_t>(a.get_int("op_id", 0))};
+  const RandomSource source{.seed = static_cast<std::uint64_t>(a.get_int("seed", 0)),
+                            .op_id = static_cast<std::uint64_t>(a.get_int("op_id", 0)),
+                            .is_twister = a.get_int("twister", 0) != 0};
   const double ratio = a.get_float("ratio", 0.5F);
   const std::int64_t size = request.shape().size();
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
-      drop(args.input<T>(0), size, ratio, source.at_step(args.run->step), args.output<T>(),
-           nullptr);
+      drop(args.input<T>(0), size, ratio, source, args.run->step, args.output<T>(), nullptr);
     };
   });
   return kernel;
@@ -88,8 +98,7 @@ double read_scalar(DType dtype, const void* data) {
 }
 
 Kernel make_dropout(KernelRequest& request) {
-  const Source source{static_cast<std::uint64_t>(request.attributes().get_int("seed", 0)),
-                      dropout_id(request.node())};
+  const RandomSource source = RandomSource::of(request.node());
   const std::int64_t size = request.shape().size();
   const DType ratio_type = request.dtype(1);
   const bool has_mode = request.has_input(2);
@@ -103,7 +112,7 @@ Kernel make_dropout(KernelRequest& request) {
       if (has_mode && *args.input<bool>(2)) {
         const double ratio =
             ratio_type == DType::undefined ? 0.5 : read_scalar(ratio_type, args.inputs[1]);
-        drop(x, size, ratio, source.at_step(args.run->step), y, mask);
+        drop(x, size, ratio, source, args.run->step, y, mask);
         return;
       }
       if (y != x) std::copy_n(x, size, y);

@@ -61,8 +61,8 @@ bool decompose(Graph& graph);
 /// Nodes whose shapes are not known yet stay.
 bool decompose_where_needed(Graph& graph, Device& device);
 
-/// Removes each Dropout whose mask nobody reads, also those that a training-mode export left in
-/// training form, as onnxruntime does: an answer should not depend on chance.
+/// Removes each Dropout without a seed whose mask nobody reads, also in training form, which a
+/// training-mode export leaves, as onnxruntime does: an answer should not depend on chance.
 bool inference_mode(Graph& graph);
 
 /// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.

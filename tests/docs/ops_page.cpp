@@ -56,13 +56,13 @@ bool is_view(const OpDef& def) {
 
 std::string types_text(const OpDef& def) {
   if (is_view(def)) return "any (a view)";
-  if (def.backward.decomposition() != nullptr) return "as its parts";
   const std::set<DType> types = cpu_types(def);
   std::string result;
   for (const DType type : kTypes) {
     if (types.contains(type)) result += text(result.empty() ? "" : " ", type);
   }
-  return result.empty() ? "none alone" : result;
+  if (!result.empty()) return result;
+  return def.backward.decomposition() != nullptr ? "as its parts" : "none alone";
 }
 
 std::string versions_text(const OpDef& def) {

@@ -1,5 +1,6 @@
 #include "tools/graft/cost.h"
 
+#include "core/ops/shape_rules.h"
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
 #include "train/step_graph.h"
@@ -9,6 +10,19 @@ namespace {
 
 std::optional<Shape> known(const Value* value) {
   return value == nullptr || !value->shape() ? std::nullopt : value->shape()->known();
+}
+
+bool is_recurrent(const Node& node) {
+  return node.is("LSTM") || node.is("GRU") || node.is("RNN");
+}
+
+/// Each step of each sample meets all of W and R.
+std::optional<std::int64_t> recurrent_multiply_adds(const Node& node) {
+  const std::optional<Shape> x = known(node.input(0));
+  const std::optional<Shape> w = known(node.input(1));
+  const std::optional<Shape> r = known(node.input(2));
+  if (!x || !w || !r || x->rank() != 3) return std::nullopt;
+  return checked_multiply(x->size(0, 2), checked_add(w->size(), r->size()));
 }
 
 /// How many products each element of `x` or of the output takes part in, by the op.
@@ -29,11 +43,11 @@ std::optional<std::int64_t> node_multiply_adds(const Node& node) {
 std::optional<std::int64_t> multiply_adds(const Graph& graph) {
   std::int64_t sum = 0;
   for (const auto& node : graph.nodes()) {
-    if (!node->is("Conv") && !node->is("ConvTranspose") && !node->is("Gemm") &&
-        !node->is("MatMul")) {
-      continue;
-    }
-    const std::optional<std::int64_t> count = node_multiply_adds(*node);
+    const bool multiplies =
+        node->is("Conv") || node->is("ConvTranspose") || node->is("Gemm") || node->is("MatMul");
+    if (!multiplies && !is_recurrent(*node)) continue;
+    const std::optional<std::int64_t> count =
+        multiplies ? node_multiply_adds(*node) : recurrent_multiply_adds(*node);
     if (!count) return std::nullopt;
     if (__builtin_add_overflow(sum, *count, &sum)) {
       fail(ErrorKind::shape, "the number of multiply-adds overflows at ", node->label());

@@ -76,6 +76,14 @@ double operations_of(const Node& node) {
     const double length = static_cast<double>(a[is_transposed ? 0 : a.rank() - 1]);
     return 2.0 * length * static_cast<double>(node.output(0)->known_shape().size());
   }
+  for (const std::string_view kind : {"LSTM", "GRU", "RNN"}) {
+    if (!node.op_type().starts_with(kind)) continue;
+    // Each step of each sample meets all of W and R; twice for the gradient.
+    const double passes = node.op_type() == std::string(kind) + "Grad" ? 2.0 : 1.0;
+    return 2.0 * passes * static_cast<double>(node.input(0)->known_shape().size(0, 2)) *
+           static_cast<double>(node.input(1)->known_shape().size() +
+                               node.input(2)->known_shape().size());
+  }
   return 0.0;
 }
 

@@ -7,13 +7,13 @@ namespace graft::passes {
 namespace {
 
 /// Dropout in training form, of which the first outputs are read.
-std::unique_ptr<Graph> training_dropout(int read) {
+std::unique_ptr<Graph> training_dropout(int read, Attributes attributes = {}) {
   auto graph = std::make_unique<Graph>("dropout");
   Builder builder(*graph);
   Value* const x = graph->add_input("x", {DType::f32, SymShape{4}});
   Value* const ratio = builder.constant(Tensor::scalar(0.5F));
   Value* const mode = builder.constant(Tensor::scalar(true));
-  const Node* const node = builder.node("Dropout", "", {x, ratio, mode}, 2);
+  const Node* const node = builder.node("Dropout", "", {x, ratio, mode}, 2, attributes);
   for (int i = 0; i < read; ++i) graph->add_output(node->output(i));
   return graph;
 }
@@ -28,6 +28,13 @@ TEST(InferenceMode, RemovesDropout) {
 
 TEST(InferenceMode, KeepsADropoutWhoseMaskIsRead) {
   const std::unique_ptr<Graph> graph = training_dropout(2);
+  EXPECT_FALSE(inference_mode(*graph));
+  EXPECT_EQ(graph->nodes().size(), 1U);
+}
+
+/// Who gives a seed asks for its numbers.
+TEST(InferenceMode, KeepsADropoutWithASeed) {
+  const std::unique_ptr<Graph> graph = training_dropout(1, {{"seed", 7}});
   EXPECT_FALSE(inference_mode(*graph));
   EXPECT_EQ(graph->nodes().size(), 1U);
 }
