@@ -190,6 +190,7 @@ std::vector<Datum> zip_map(const DynamicCall& call) {
     call.fail(ErrorKind::shape, "x is ", x, ", wanted [N,", keys.size(), "]");
   }
   const Tensor rows = x.rank() == 1 ? x.reshaped({1, x.size()}) : x;
+  check_entries(rows, 0);
   Sequence maps;
   for (std::int64_t i = 0; i < rows.shape()[0]; ++i) {
     maps.items.emplace_back(Dictionary{keys, select(rows, 0, i)});

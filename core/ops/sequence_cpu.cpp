@@ -109,6 +109,7 @@ std::vector<Datum> split_to_sequence(const DynamicCall& call) {
   const int axis =
       normalize_axis(call.attributes().get_int("axis", 0), x.rank(), call.node().label());
   const bool drops_axis = !call.has(1) && call.attributes().get_int("keepdims", 1) == 0;
+  check_entries(x, axis);
   Sequence result{{}, x.dtype()};
   std::int64_t start = 0;
   for (const std::int64_t part : part_lengths(call, x.shape()[axis])) {

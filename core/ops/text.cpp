@@ -33,6 +33,12 @@ void infer_string_split(InferContext& context) {
   context.set_output(1, DType::i64, *shape);
 }
 
+void infer_regex_full_match(InferContext& context) {
+  require_strings(context, 0);
+  const SymShape* const shape = context.shape(0);
+  context.set_output(0, DType::boolean, shape == nullptr ? std::nullopt : std::optional(*shape));
+}
+
 /// x [C] or [1,C]; how many remain depends on data.
 void infer_string_normalizer(InferContext& context) {
   require_strings(context, 0);
@@ -50,7 +56,7 @@ std::vector<Sample> no_samples() {
 
 }  // namespace
 
-/// StringConcat, StringSplit, StringNormalizer.
+/// StringConcat, StringSplit, StringNormalizer, RegexFullMatch.
 void register_text(OpRegistry& registry) {
   registry.add({.name = "StringConcat",
                 .since = {{20}},
@@ -70,6 +76,15 @@ void register_text(OpRegistry& registry) {
        .is_dynamic = true,
        .backward = kTexts,
        .samples = no_samples});
+  registry.add({.name = "RegexFullMatch",
+                .since = {{20}},
+                .inputs = {{"X"}},
+                .outputs = {{"Y"}},
+                .attributes = {{"pattern", AttributeType::text, true}},
+                .infer = infer_regex_full_match,
+                .is_dynamic = true,
+                .backward = kTexts,
+                .samples = no_samples});
   registry.add({.name = "StringNormalizer",
                 .since = {{10}},
                 .inputs = {{"X"}},

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/broadcast_internal.h"
+#include "core/ops/regex_internal.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -150,12 +151,21 @@ std::vector<Datum> string_normalizer(const DynamicCall& call) {
   return {Tensor::from_strings(x.rank() == 1 ? Shape{count} : Shape{1, count}, std::move(kept))};
 }
 
+std::vector<Datum> regex_full_match(const DynamicCall& call) {
+  const Tensor& x = call.tensor(0);
+  const Regex regex(call.attributes().get_string("pattern", ""));
+  std::vector<std::uint8_t> matches;
+  for (const std::string& text : x.strings()) matches.push_back(regex.full_match(text) ? 1 : 0);
+  return {Tensor::from(x.shape(), matches).cast(DType::boolean)};
+}
+
 }  // namespace
 
 void register_text_cpu(KernelRegistry& registry) {
   registry.add({.op = "StringConcat", .run = string_concat});
   registry.add({.op = "StringSplit", .run = string_split});
   registry.add({.op = "StringNormalizer", .run = string_normalizer});
+  registry.add({.op = "RegexFullMatch", .run = regex_full_match});
   registry.add({.op = "Equal", .run = string_equal});
 }
 
