@@ -50,7 +50,15 @@ Expr build_bce_with_logits(const Loss& /*loss*/, const Expr& logits, const Expr&
   return mean(call("Softplus", {logits}) - logits * target);
 }
 
-enum class Target { classes, classes_last, same };
+Expr build_ctc(const Loss& loss, const Expr& log_probabilities, const Expr& target) {
+  return call_internal(
+      "CtcLoss", {log_probabilities, target},
+      {{"blank", loss.blank}, {"zero_infinity", static_cast<int>(loss.zero_infinity)}});
+}
+
+/// Class indices without the prediction's axis of classes, sequences of them, or numbers of the
+/// prediction's shape.
+enum class Target { classes, classes_last, sequences, same };
 
 struct Row {
   std::string_view name;
@@ -58,7 +66,7 @@ struct Row {
   Expr (*build)(const Loss& loss, const Expr& prediction, const Expr& target);
 };
 
-constexpr std::array<Row, 7> kRows{{
+constexpr std::array<Row, 8> kRows{{
     {"cross_entropy", Target::classes, build_cross_entropy},
     {"token_cross_entropy", Target::classes_last, build_token_cross_entropy},
     {"nll", Target::classes, build_nll},
@@ -66,6 +74,7 @@ constexpr std::array<Row, 7> kRows{{
     {"l1", Target::same, build_l1},
     {"huber", Target::same, build_huber},
     {"bce_with_logits", Target::same, build_bce_with_logits},
+    {"ctc", Target::sequences, build_ctc},
 }};
 
 const Row& row_of(std::string_view name) {
@@ -78,16 +87,24 @@ const Row& row_of(std::string_view name) {
   return *at;
 }
 
-/// The shape of the targets that fit a prediction.
-Shape target_shape(const Row& row, const Shape& prediction) {
-  if (row.target == Target::same) return prediction;
-  const bool last = row.target == Target::classes_last;
-  if (last ? prediction.rank() != 3 : prediction.rank() < 2) {
+/// Throws Error{shape} unless the prediction has the axes that the loss speaks of.
+void check_prediction(const Row& row, const Shape& prediction) {
+  const auto refuse = [&](std::string_view wanted) {
     fail(ErrorKind::shape, row.name, ": the prediction has shape ", prediction, ", wanted ",
-         last ? "[B,T,C]" : "[N,C,...]");
-  }
+         wanted);
+  };
+  if (row.target == Target::classes && prediction.rank() < 2) refuse("[N,C,...]");
+  if (row.target == Target::classes_last && prediction.rank() != 3) refuse("[B,T,C]");
+  if (row.target == Target::sequences && prediction.rank() != 3) refuse("[T,B,C]");
+}
+
+/// The shape of the targets that fit a prediction; sequences may have any length.
+Shape target_shape(const Row& row, const Shape& prediction, const Shape& given) {
+  check_prediction(row, prediction);
+  if (row.target == Target::same) return prediction;
+  if (row.target == Target::sequences) return {prediction[1], given.rank() == 2 ? given[1] : 1};
   std::vector<std::int64_t> dims = prediction.dims();
-  dims.erase(dims.begin() + (last ? 2 : 1));
+  dims.erase(dims.begin() + (row.target == Target::classes_last ? 2 : 1));
   return Shape(std::move(dims));
 }
 
@@ -104,16 +121,28 @@ Loss loss_from_name(std::string_view name) {
 }
 
 bool has_class_targets(const Loss& loss) {
-  return row_of(loss.name).target != Target::same;
+  const Target target = row_of(loss.name).target;
+  return target == Target::classes || target == Target::classes_last;
+}
+
+bool has_sequence_targets(const Loss& loss) {
+  return row_of(loss.name).target == Target::sequences;
 }
 
 int class_axis(const Loss& loss, const Shape& prediction) {
-  return row_of(loss.name).target == Target::classes_last ? prediction.rank() - 1 : 1;
+  return row_of(loss.name).target == Target::classes ? 1 : prediction.rank() - 1;
+}
+
+std::int64_t class_count(const Loss& loss, const Shape& prediction) {
+  const Row& row = row_of(loss.name);
+  if (row.target == Target::same) return 0;
+  check_prediction(row, prediction);
+  return prediction[class_axis(loss, prediction)];
 }
 
 Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target) {
   const Row& row = row_of(loss.name);
-  const Shape wanted = target_shape(row, prediction.shape());
+  const Shape wanted = target_shape(row, prediction.shape(), target.shape());
   // A target [N] fits a prediction [N,1]: what matters is one target a prediction.
   if (target.shape().size() != wanted.size() ||
       (row.target != Target::same && target.shape() != wanted)) {
@@ -129,13 +158,15 @@ Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target) {
   return row.build(loss, prediction, cast(reshape(target, wanted), prediction.dtype()));
 }
 
-void check_class_targets(const Tensor& target, std::int64_t classes) {
+void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes) {
+  const Target kind = row_of(loss.name).target;
+  if (kind == Target::same) return;
   const auto labels = target.values<const std::int64_t>();
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < 0 || labels[i] >= classes) {
-      fail(ErrorKind::argument, "class index ", labels[i], " at position ", i,
-           " of the targets is outside [0, ", classes, ")");
-    }
+    const bool ends_sequence = kind == Target::sequences && labels[i] < 0;
+    if (ends_sequence || (labels[i] >= 0 && labels[i] < classes)) continue;
+    fail(ErrorKind::argument, "class index ", labels[i], " at position ", i,
+         " of the targets is outside [0, ", classes, ")");
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,7 +11,8 @@
 namespace graft {
 
 /// How far a prediction is from its target: a scalar, the mean over all elements (class losses:
-/// over all predictions), as PyTorch's losses of these names with reduction "mean".
+/// over all predictions; ctc: over the samples), as PyTorch's losses of these names with reduction
+/// "mean".
 struct Loss {
   /// One of `loss_names()`.
   std::string name;
@@ -18,6 +20,10 @@ struct Loss {
   float label_smoothing = 0.0F;
   /// Of huber: where the parabola becomes a line.
   float delta = 1.0F;
+  /// Of ctc: the class that separates labels, and whether targets too long for their prediction
+  /// count as 0 instead of infinity.
+  std::int64_t blank = 0;
+  bool zero_infinity = false;
 };
 
 /// Logits [N,C] or [N,C,d...] against class indices i64 [N] or [N,d...].
@@ -47,21 +53,32 @@ inline Loss bce_with_logits() {
   return {.name = "bce_with_logits"};
 }
 
+/// Log-probabilities [T,B,C] against label sequences i64 [B,L]; a sequence ends before its first
+/// negative label. Each loss is divided by the length of its sequence.
+inline Loss ctc(std::int64_t blank = 0, bool zero_infinity = false) {
+  return {.name = "ctc", .blank = blank, .zero_infinity = zero_infinity};
+}
+
 /// All names, in the order of the documentation.
 std::vector<std::string> loss_names();
 /// Throws Error{argument} for an unknown name; the message lists the valid ones.
 Loss loss_from_name(std::string_view name);
 
-/// Whether targets are class indices.
+/// Whether targets are class indices, one a prediction: then there is an accuracy.
 bool has_class_targets(const Loss& loss);
-/// The axis of `prediction` that runs over classes. Only for losses with class targets.
+/// Whether targets are sequences of class indices.
+bool has_sequence_targets(const Loss& loss);
+/// The axis of `prediction` that runs over classes. Only for losses of these two kinds.
 int class_axis(const Loss& loss, const Shape& prediction);
+/// The number of classes that targets choose from; 0 for losses of other kinds.
+std::int64_t class_count(const Loss& loss, const Shape& prediction);
 
 /// Adds the loss to the graph and returns the scalar.
 /// Throws Error{shape} or Error{type} naming both sides if target and prediction do not fit.
 Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target);
 
-/// Throws Error{argument} naming the first class index that is outside [0, classes).
-void check_class_targets(const Tensor& target, std::int64_t classes);
+/// Throws Error{argument} naming the first class index that is outside [0, classes); those of
+/// sequences may be negative. Losses whose targets are no classes are not checked.
+void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes);
 
 }  // namespace graft

@@ -47,11 +47,11 @@ class Update {
     outputs_.push_back(graph.unique_name(name + ".new"));
     return *this;
   }
-  std::vector<Value*> add(std::string_view op, Attributes attributes) {
+  AddedUpdate add(std::string_view op, Attributes attributes) {
     outputs_.insert(outputs_.begin(), builder_.graph().unique_name(parameter_->name() + ".new"));
     Node* const node = builder_.node(op, kInternalDomain, inputs_, outputs_, std::move(attributes));
     node->set_name("update " + parameter_->name());
-    return std::move(states_);
+    return {node->output(0), std::move(states_)};
   }
 
  private:
@@ -62,7 +62,7 @@ class Update {
   std::vector<Value*> states_;
 };
 
-std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const SGD& o) {
+AddedUpdate add(Update& update, const UpdateInputs& inputs, const SGD& o) {
   update.input(inputs.step);
   if (o.momentum != 0.0F) update.state("momentum");
   return update.add("SgdUpdate",
@@ -71,8 +71,8 @@ std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const SGD& o
 }
 
 template <class AdamLike>
-std::vector<Value*> add_adam(Update& update, const UpdateInputs& inputs, const AdamLike& o,
-                             bool decoupled) {
+AddedUpdate add_adam(Update& update, const UpdateInputs& inputs, const AdamLike& o,
+                     bool decoupled) {
   update.input(inputs.step).state("mean").state("square");
   return update.add(
       "AdamUpdate",
@@ -80,22 +80,22 @@ std::vector<Value*> add_adam(Update& update, const UpdateInputs& inputs, const A
        number("weight_decay", o.weight_decay), flag("decoupled", decoupled)});
 }
 
-std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const Adam& o) {
+AddedUpdate add(Update& update, const UpdateInputs& inputs, const Adam& o) {
   return add_adam(update, inputs, o, false);
 }
 
-std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const AdamW& o) {
+AddedUpdate add(Update& update, const UpdateInputs& inputs, const AdamW& o) {
   return add_adam(update, inputs, o, true);
 }
 
-std::vector<Value*> add(Update& update, const UpdateInputs& /*inputs*/, const RMSprop& o) {
+AddedUpdate add(Update& update, const UpdateInputs& /*inputs*/, const RMSprop& o) {
   update.state("square").state("momentum", o.momentum != 0.0F).state("mean", o.centered);
   return update.add("RmspropUpdate",
                     {number("alpha", o.alpha), number("epsilon", o.epsilon),
                      number("momentum", o.momentum), number("weight_decay", o.weight_decay)});
 }
 
-std::vector<Value*> add(Update& update, const UpdateInputs& inputs, const Adagrad& o) {
+AddedUpdate add(Update& update, const UpdateInputs& inputs, const Adagrad& o) {
   update.input(inputs.step).state("sum");
   return update.add("AdagradUpdate", {number("lr_decay", o.lr_decay), number("epsilon", o.epsilon),
                                       number("weight_decay", o.weight_decay)});
@@ -191,8 +191,8 @@ void check(const Optimizer& optimizer) {
       optimizer);
 }
 
-std::vector<Value*> add_update(Builder& builder, const Optimizer& optimizer,
-                               const ParameterGradient& pair, const UpdateInputs& inputs) {
+AddedUpdate add_update(Builder& builder, const Optimizer& optimizer, const ParameterGradient& pair,
+                       const UpdateInputs& inputs) {
   Update update(builder, pair, inputs);
   return std::visit([&](const auto& o) { return add(update, inputs, o); }, optimizer);
 }

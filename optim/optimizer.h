@@ -88,9 +88,15 @@ struct UpdateInputs {
   Expr step;  ///< i64, 1 in the first update
 };
 
+/// An update node's values.
+struct AddedUpdate {
+  Value* parameter;           ///< the new content
+  std::vector<Value*> state;  ///< before the update, in a fixed order
+};
+
 /// Adds one update node for the parameter and its state: zero-filled variables named
-/// "<parameter>.momentum", "<parameter>.mean", ... Returns the state, in a fixed order.
-std::vector<Value*> add_update(Builder& builder, const Optimizer& optimizer,
-                               const ParameterGradient& pair, const UpdateInputs& inputs);
+/// "<parameter>.momentum", "<parameter>.mean", ...
+AddedUpdate add_update(Builder& builder, const Optimizer& optimizer, const ParameterGradient& pair,
+                       const UpdateInputs& inputs);
 
 }  // namespace graft

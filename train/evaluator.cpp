@@ -57,13 +57,13 @@ Evaluation Evaluator::run(DataLoader& loader) {
     inputs.push_back(batch.target);
     Plan& plan = s.planned(inputs);
     const Shape& shape = plan.output(1).shape();
-    const int axis = has_classes ? class_axis(s.options.loss, shape) : 0;
-    if (has_classes) check_class_targets(batch.target, shape[axis]);
+    check_class_targets(s.options.loss, batch.target, class_count(s.options.loss, shape));
     plan.run(inputs);
     result.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
     result.samples += batch.size;
     if (!has_classes) continue;
-    correct += static_cast<double>(count_correct(plan.output(1), batch.target, axis));
+    correct += static_cast<double>(
+        count_correct(plan.output(1), batch.target, class_axis(s.options.loss, shape)));
     judged += static_cast<double>(batch.target.size());
   }
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);

@@ -112,7 +112,7 @@ class StepBuilder : public LossBuilder {
     }
   }
 
-  void add_updates(StepKind kind) {
+  void add_updates(StepKind kind, const std::vector<Tie>& ties) {
     const Expr lr = add_scalar_input("lr", DType::f32);
     const Expr step = add_scalar_input("step", DType::i64);
     const std::vector<Expr> buffers = kind == StepKind::accumulate || kind == StepKind::apply
@@ -134,8 +134,12 @@ class StepBuilder : public LossBuilder {
     gradients_ = clip_gradients(options_.clip, gradients_);
     if (kind == StepKind::gradients) return;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      keep(add_update(*update_builder_, *options_.optimizer, {parameters_[i], gradients_[i]},
-                      {lr, step}));
+      const AddedUpdate added = add_update(*update_builder_, *options_.optimizer,
+                                           {parameters_[i], gradients_[i]}, {lr, step});
+      keep(added.state);
+      for (const Tie& tie : ties) {
+        if (tie.leader == parameters_[i]->name()) update_follower(*graph_, tie, added.parameter);
+      }
     }
     for (const Expr& buffer : buffers) call_internal("Assign", {buffer, zeros_like(buffer)});
   }
@@ -151,6 +155,7 @@ class StepBuilder : public LossBuilder {
     }
     graph_->set_outputs(outputs);
     passes::settle(*graph_);
+    passes::fuse_activations(*graph_);
     result.graph = std::move(graph_);
     return result;
   }
@@ -194,8 +199,7 @@ class StepBuilder : public LossBuilder {
 
 }  // namespace
 
-StepGraph build_step_graph(const Model& model, const TrainOptions& options,
-                           const std::vector<std::string>& parameters,
+StepGraph build_step_graph(const Model& model, const TrainOptions& options, const Trained& trained,
                            const std::vector<ValueType>& input_types, const ValueType& target_type,
                            StepKind kind, StateTensors& state) {
   StepBuilder builder(model, options, state);
@@ -203,8 +207,8 @@ StepGraph build_step_graph(const Model& model, const TrainOptions& options,
   builder.make_training_form();
   builder.add_loss_node(target_type);
   builder.start_updates();
-  builder.add_backward(parameters);
-  builder.add_updates(kind);
+  builder.add_backward(trained.parameters);
+  builder.add_updates(kind, trained.ties);
   return builder.finish(kind);
 }
 

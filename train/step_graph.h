@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/graph/model.h"
+#include "train/tied.h"
 #include "train/train_step.h"
 
 namespace graft {
@@ -22,6 +23,12 @@ enum class StepKind {
 /// shared by the plans of all batch shapes. By name.
 using StateTensors = std::map<std::string, Tensor>;
 
+/// What the step changes, beside running statistics.
+struct Trained {
+  std::vector<std::string> parameters;
+  std::vector<Tie> ties = {};
+};
+
 struct StepGraph {
   /// Inputs: the model's, then target, lr (f32 scalar), step (i64 scalar).
   /// Outputs: loss, prediction, then gradients in the order of `gradient_names`.
@@ -31,8 +38,7 @@ struct StepGraph {
 
 /// Builds the training step of `model` (in the newest form; its parameters marked as variables) for
 /// batches of the given types. State that `state` holds is taken from there; new state is added.
-StepGraph build_step_graph(const Model& model, const TrainOptions& options,
-                           const std::vector<std::string>& parameters,
+StepGraph build_step_graph(const Model& model, const TrainOptions& options, const Trained& trained,
                            const std::vector<ValueType>& input_types, const ValueType& target_type,
                            StepKind kind, StateTensors& state);
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "core/graph/edit.h"
 #include "core/graph/print.h"
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
 #include "core/runtime/recent.h"
 #include "train/step_graph.h"
+#include "train/tied.h"
 #include "train/trainable.h"
 
 namespace graft {
@@ -45,11 +47,12 @@ struct TrainStep::State {
   TrainOptions options;
   Device* target_device = nullptr;
   std::vector<std::string> parameters;
+  std::vector<Tie> ties;
   std::int64_t parameter_count = 0;
   std::size_t parameter_bytes = 0;
   StateTensors state;
   std::vector<std::unique_ptr<PlannedStep>> plans;
-  const PlannedStep* last = nullptr;
+  PlannedStep* last = nullptr;
   float base_lr = 0.0F;
   Tensor lr = Tensor::scalar(0.0F);
   Tensor step = Tensor::scalar<std::int64_t>(0);
@@ -57,9 +60,16 @@ struct TrainStep::State {
   std::int64_t updates = 0;
   std::uint64_t runs = 0;
 
+  bool is_follower(const std::string& name) const {
+    return std::ranges::find(ties, name, &Tie::follower) != ties.end();
+  }
   StepKind next_kind() const;
   void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
   PlannedStep& planned(StepKind kind);
+  PlannedStep& last_planned() const {
+    if (last == nullptr) fail(ErrorKind::argument, "no step has run yet");
+    return *last;
+  }
 };
 
 StepKind TrainStep::State::next_kind() const {
@@ -89,12 +99,9 @@ PlannedStep& TrainStep::State::planned(StepKind kind) {
   types.resize(types.size() - 2);  // without rate and step
   const ValueType target_type = types.back();
   types.pop_back();
-  StepGraph built = build_step_graph(model, options, parameters, types, target_type, kind, state);
-  std::int64_t classes = 0;
-  if (has_class_targets(options.loss)) {
-    const Shape prediction = built.graph->outputs()[1]->known_shape();
-    classes = prediction[class_axis(options.loss, prediction)];
-  }
+  StepGraph built =
+      build_step_graph(model, options, {parameters, ties}, types, target_type, kind, state);
+  const std::int64_t classes = class_count(options.loss, built.graph->outputs()[1]->known_shape());
   Plan plan(std::move(built.graph), {.device = target_device, .poison = options.poison});
   return *add_recent(plans, std::make_unique<PlannedStep>(PlannedStep{
                                 kind, std::move(plan), std::move(built.gradient_names), classes}));
@@ -110,9 +117,12 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
     check(*options.optimizer);
     s.base_lr = graft::learning_rate(*options.optimizer);
   }
+  edit::separate_initializers(model.graph());
   s.model = model.clone();
   passes::upgrade_opset(s.model);
   passes::infer_shapes(s.model.graph());
+  s.ties = tie_initializers(s.model.graph(), options.tied);
+  std::erase_if(options.parameters, [&](const std::string& name) { return s.is_follower(name); });
   for (Value* value : choose_trainable(s.model.graph(), {options.trainable, options.freeze,
                                                          options.parameters, &model.graph()})) {
     value->is_variable = true;
@@ -135,7 +145,7 @@ float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
   s.set_inputs(inputs, target);
   PlannedStep& planned = s.planned(s.next_kind());
   Plan& plan = planned.plan;
-  if (planned.classes > 0) check_class_targets(target, planned.classes);
+  check_class_targets(s.options.loss, target, planned.classes);
   plan.run(s.plan_inputs, {.step = s.runs});
   ++s.runs;
   if (planned.kind == StepKind::update || planned.kind == StepKind::apply) ++s.updates;
@@ -144,19 +154,18 @@ float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
 }
 
 const Tensor& TrainStep::prediction() const {
-  if (state_->last == nullptr) fail(ErrorKind::argument, "no step has run yet");
-  return state_->last->plan.output(1);
+  return state_->last_planned().plan.output(1);
 }
 
 std::map<std::string, Tensor> TrainStep::gradients() const {
-  if (state_->last == nullptr) fail(ErrorKind::argument, "no step has run yet");
+  const PlannedStep& last = state_->last_planned();
   if (state_->options.optimizer) {
     fail(ErrorKind::argument, "gradients are kept only by a step without an optimizer");
   }
   std::map<std::string, Tensor> gradients;
   int output = 2;
-  for (const std::string& name : state_->last->gradient_names) {
-    gradients[name] = state_->last->plan.output(output++).clone();
+  for (const std::string& name : last.gradient_names) {
+    gradients[name] = last.plan.output(output++).clone();
   }
   return gradients;
 }
@@ -205,8 +214,18 @@ std::size_t TrainStep::state_bytes() const {
 std::string TrainStep::describe() const {
   if (state_->last == nullptr) return {};
   std::string result = print(state_->last->plan.graph());
-  for (const std::string& line : state_->last->plan.describe_steps()) result += line + "\n";
+  for (const StepProfile& step : state_->last->plan.profile()) {
+    result += text(step.node->label(), " by ", step.kernel, "\n");
+  }
   return result;
+}
+
+void TrainStep::set_profiling(bool on) {
+  state_->last_planned().plan.set_profiling(on);
+}
+
+std::vector<StepProfile> TrainStep::profile() const {
+  return state_->last_planned().plan.profile();
 }
 
 }  // namespace graft

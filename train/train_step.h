@@ -9,6 +9,7 @@
 
 #include "autograd/loss.h"
 #include "core/graph/model.h"
+#include "core/runtime/plan.h"
 #include "core/tensor/tensor.h"
 #include "optim/clip.h"
 #include "optim/optimizer.h"
@@ -24,6 +25,9 @@ struct TrainOptions {
   std::string trainable = "";
   std::string freeze = "";
   std::vector<std::string> parameters = {};
+  /// Groups of initializers that are one parameter, written more than once by the exporter (as it
+  /// is, and transposed): they train as one and stay equal. The first of a group counts.
+  std::vector<std::vector<std::string>> tied = {};
   /// The output that the loss judges; empty: the first.
   std::string output = "";
   /// "cpu", "auto", ...
@@ -41,8 +45,9 @@ struct TrainOptions {
 };
 
 /// A model's training step: forward, loss, backward and update as one plan for each set of batch
-/// shapes. Updates the model's own initializers in place; the model must outlive the step and keep
-/// its graph. Not for use by two threads at once.
+/// shapes. Updates the model's own initializers in place, after those that an exporter merged are
+/// separated (edit::separate_initializers); the model must outlive the step and keep its graph. Not
+/// for use by two threads at once.
 class TrainStep {
  public:
   /// Throws Error{unsupported} that lists all ops that Graft does not know, Error{argument} if the
@@ -82,6 +87,10 @@ class TrainStep {
   std::size_t state_bytes() const;
   /// The printed graph of the last planned step, and its kernels: for tests and curiosity.
   std::string describe() const;
+  /// Measures each node of the last planned step from now on. Throws Error{argument} before the
+  /// first step.
+  void set_profiling(bool on);
+  std::vector<StepProfile> profile() const;
 
  private:
   struct State;

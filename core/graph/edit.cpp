@@ -196,4 +196,25 @@ void rename(Model& model, std::string_view from, std::string_view to) {
   model.graph().rename(value, to);
 }
 
+std::size_t separate_initializers(Graph& graph) {
+  std::size_t count = 0;
+  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
+  while (next != nullptr) {
+    Node* const node = next;
+    next = graph.next(node);
+    const Value* const source = node->input(0);
+    Value* const output = node->output(0);
+    if (!node->is("Identity") || source == nullptr || !source->is_initializer() ||
+        source->is_graph_input() || output == nullptr || output->is_graph_output()) {
+      continue;
+    }
+    const std::string name = output->name();
+    graph.rename(output, graph.unique_name(name));
+    graph.replace_all_uses(output, graph.add_initializer(name, source->initializer().clone()));
+    graph.remove(node);
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace graft::edit

@@ -27,6 +27,7 @@ void copy_info(const Value& from, Value& to) {
   to.preserved_tensor = from.preserved_tensor;
   to.in_value_info = from.in_value_info;
   to.is_variable = from.is_variable;
+  to.layout = from.layout;
 }
 
 Node* clone_unconnected(const Node& from, Graph& into, ValueMap& map) {

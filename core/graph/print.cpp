@@ -84,7 +84,8 @@ class Printer {
   void bodies(const Attribute& attribute, int indent);
   void function(const Function& function);
   std::string typed(const Value& value) const {
-    return bare_or_quoted(value.name()) + ": " + text(value.type());
+    const bool is_plain = value.layout == Layout::row_major;
+    return bare_or_quoted(value.name()) + ": " + text(value.type(), is_plain ? "" : " nhwc");
   }
   /// "{0, 1}", or empty when the elements are not to be shown.
   std::string elements(const Tensor& tensor) const;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/base/layout.h"
 #include "core/base/sym_shape.h"
 #include "core/tensor/tensor.h"
 
@@ -74,6 +75,10 @@ class Value {
   /// An initializer whose elements change between runs (a parameter, a running statistic, optimizer
   /// state): inference and folding must not look at them.
   bool is_variable = false;
+
+  /// How a plan lays the elements out. Only passes::choose_layouts sets it; inputs, outputs and
+  /// initializers of a graph are row-major always.
+  Layout layout = Layout::row_major;
 
   /// What a file held beside name, type and tensor. Only io reads and writes these.
   std::string preserved_info{};

@@ -21,6 +21,7 @@ inline OpDef activation_row(std::string_view name, std::vector<Since> since,
           .attributes = std::move(attributes),
           .infer = infer_same,
           .aliases = {{0, 0, AliasKind::in_place}},
+          .layout = kElementwise,
           .backward = rule,
           .samples = samples};
 }
@@ -47,6 +48,7 @@ inline OpDef activation_gradient_row(std::string_view name, std::string_view sav
           .attributes = std::move(attributes),
           .infer = infer_activation_gradient,
           .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
+          .layout = kElementwise,
           .backward = NotDifferentiable{"second derivatives of activations are not supported"},
           .samples = samples};
 }

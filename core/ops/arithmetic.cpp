@@ -37,6 +37,7 @@ OpDef binary(std::string_view name, Rule rule, Samples samples) {
           .outputs = {{"C"}},
           .infer = infer_broadcast,
           .aliases = kInPlace,
+          .layout = kElementwise,
           .weights = {0, 1},
           .backward = rule,
           .samples = samples};

@@ -50,8 +50,11 @@ void infer_training(InferContext& context) {
 }
 
 void infer_grad(InferContext& context) {
-  check_parameters(context, 2, 5);
-  context.require_same_dtype({0, 1, 2, 3, 4});
+  check_parameters(context, 2, 6);
+  context.require_same_dtype({0, 1, 2, 3, 4, 5});
+  if (context.attributes().has("lower") && !context.has_input(5)) {
+    context.fail(ErrorKind::model, "a fused activation needs the bias");
+  }
   context.copy_type(0);
   for (const int output : {1, 2}) context.copy_type(2, output);
 }
@@ -136,7 +139,12 @@ std::vector<Expr> inference_rule(const Gradient& g) {
 }
 
 std::vector<Expr> norm_grad(const Gradient& g, const Expr& mean, const Expr& inv_std) {
-  return call_multi("BatchNormGrad", kInternalDomain, {g.x(), g.dy(), g.x(1), mean, inv_std}, 3);
+  Attributes activation;
+  for (const char* name : {"lower", "upper", "strict"}) {
+    if (g.attributes().has(name)) activation.set(*g.attributes().find(name));
+  }
+  return call_multi("BatchNormGrad", kInternalDomain,
+                    {g.x(), g.dy(), g.x(1), mean, inv_std, g.x(2)}, 3, activation);
 }
 
 /// The statistics are computed again: the standard's op does not give them. The running ones are
@@ -206,14 +214,18 @@ std::vector<Sample> batch_norm_samples() {
   return samples;
 }
 
+const Attributes kRelu{{"lower", AttributeValue(0.0F)}, {"strict", 1}};
+const Attributes kClip{{"lower", AttributeValue(-0.25F)}, {"upper", AttributeValue(0.5F)}};
+
 std::vector<Sample> training_samples() {
+  const std::string kUpdates =
+      "updates variables; BatchNormalization with training_mode checks its rule";
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
-    samples.push_back({c.name,
-                       five_inputs(c.x),
-                       {{"momentum", AttributeValue(0.75F)}},
-                       5,
-                       "updates variables; BatchNormalization with training_mode checks its rule"});
+    samples.push_back(
+        {c.name, five_inputs(c.x), {{"momentum", AttributeValue(0.75F)}}, 5, kUpdates});
+    samples.push_back({c.name + "_relu", five_inputs(c.x), kRelu, 5, kUpdates});
+    samples.push_back({c.name + "_clip", five_inputs(c.x), kClip, 5, kUpdates});
   }
   return samples;
 }
@@ -226,6 +238,13 @@ std::vector<Sample> grad_samples() {
                        {any(c.x), any(c.x), any({channels}), any({channels}), positive(channels)},
                        {},
                        3});
+    for (const auto& [name, attributes] : {std::pair("_relu", kRelu), std::pair("_clip", kClip)}) {
+      samples.push_back({c.name + name,
+                         {any(c.x), any(c.x), any({channels}), any({channels}), positive(channels),
+                          any({channels})},
+                         attributes,
+                         3});
+    }
   }
   return samples;
 }
@@ -233,6 +252,11 @@ std::vector<Sample> grad_samples() {
 const std::vector<Param> kInputs{{"X"}, {"scale"}, {"B"}, {"input_mean"}, {"input_var"}};
 const std::vector<AttributeDef> kAttributes{{"epsilon", AttributeType::number},
                                             {"momentum", AttributeType::number}};
+
+/// A clamp that fuse_activations puts behind the normalization (FusedActivation).
+const std::vector<AttributeDef> kActivation{{"lower", AttributeType::number},
+                                            {"upper", AttributeType::number},
+                                            {"strict", AttributeType::integer}};
 
 }  // namespace
 
@@ -254,6 +278,7 @@ void register_batch_norm(OpRegistry& registry) {
        .infer = infer_batch_norm,
        .upgrade = upgrade_batch_norm,
        .aliases = {{0, 0, AliasKind::in_place}},
+       .layout = {LayoutRule::Kind::together, {0}, {0}},
        .weights = {1, 2},
        .backward = batch_norm_rule,
        .samples = batch_norm_samples});
@@ -264,20 +289,26 @@ void register_batch_norm(OpRegistry& registry) {
        .domain = kInternalDomain,
        .inputs = {{"x"}, {"scale"}, {"bias"}, {"running_mean"}, {"running_var"}},
        .outputs = {{"y"}, {"saved_mean"}, {"saved_inv_std"}, {"new_mean"}, {"new_var"}},
-       .attributes = kAttributes,
+       .attributes = {kAttributes[0], kAttributes[1], kActivation[0], kActivation[1],
+                      kActivation[2]},
        .infer = infer_training,
        .aliases = {{0, 0, AliasKind::in_place}, {3, 3, AliasKind::state}, {4, 4, AliasKind::state}},
+       .layout = {LayoutRule::Kind::together, {0}, {0}},
        .backward = training_rule,
        .samples = training_samples});
-  registry.add({.name = "BatchNormGrad",
-                .domain = kInternalDomain,
-                .inputs = {{"x"}, {"dy"}, {"scale"}, {"saved_mean"}, {"saved_inv_std"}},
-                .outputs = {{"dx"}, {"dscale"}, {"dbias"}},
-                .infer = infer_grad,
-                .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
-                .backward = NotDifferentiable{"second derivatives of batch normalization are not "
-                                              "offered"},
-                .samples = grad_samples});
+  registry.add(
+      {.name = "BatchNormGrad",
+       .domain = kInternalDomain,
+       .inputs =
+           {{"x"}, {"dy"}, {"scale"}, {"saved_mean"}, {"saved_inv_std"}, {"bias", Arity::optional}},
+       .outputs = {{"dx"}, {"dscale"}, {"dbias"}},
+       .attributes = kActivation,
+       .infer = infer_grad,
+       .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
+       .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
+       .backward = NotDifferentiable{"second derivatives of batch normalization are not "
+                                     "offered"},
+       .samples = grad_samples});
 }
 
 }  // namespace graft

@@ -3,27 +3,12 @@
 #include <cmath>
 
 #include "core/base/parallel.h"
+#include "core/ops/batch_norm_internal.h"
 #include "core/ops/kernel.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-/// x seen as [outer, channels, inner]. With inner == 1 (features, or channels last) rows of
-/// channels are contiguous.
-struct ChannelView {
-  explicit ChannelView(const Shape& x)
-      : outer(x[0]),
-        channels(x.rank() > 1 ? x[1] : 1),
-        inner(x.rank() > 2 ? x.size(2, x.rank()) : 1) {}
-
-  /// Elements of one channel.
-  std::int64_t count() const { return outer * inner; }
-
-  std::int64_t outer;
-  std::int64_t channels;
-  std::int64_t inner;
-};
 
 /// A block of channels, few enough for the stack: one thread computes their sums and then passes
 /// over their elements again while they are in its cache.
@@ -131,7 +116,7 @@ void batch_statistics(const ChannelView& view, const Block& block, const T* x, S
 /// y = (x - mean) * scale / sqrt(variance + epsilon) + bias; x and y may be one.
 template <class T>
 void normalize(const ChannelView& view, const Block& block, double epsilon, const Statistics& s,
-               const T* scale, const T* bias, const T* x, T* y) {
+               const FusedActivation& activation, const T* scale, const T* bias, const T* x, T* y) {
   PerChannel<T> mean;
   PerChannel<T> slope;
   PerChannel<T> offset;
@@ -145,7 +130,12 @@ void normalize(const ChannelView& view, const Block& block, double epsilon, cons
   const T* const m = mean.data();
   const T* const a = slope.data();
   const T* const b = offset.data();
-  for_each_element(view, block, [&](auto i, auto j) { y[i] = (x[i] - m[j]) * a[j] + b[j]; });
+  if (activation.is_on) {
+    for_each_element(view, block,
+                     [&](auto i, auto j) { y[i] = activation.apply((x[i] - m[j]) * a[j] + b[j]); });
+  } else {
+    for_each_element(view, block, [&](auto i, auto j) { y[i] = (x[i] - m[j]) * a[j] + b[j]; });
+  }
 }
 
 /// running * momentum + batch * (1 - momentum); an empty batch changes nothing.
@@ -161,14 +151,6 @@ void mix(const ChannelView& view, const Block& block, double momentum,
   }
 }
 
-struct Coefficients {
-  explicit Coefficients(const Attributes& attributes)
-      : epsilon(static_cast<double>(attributes.get_float("epsilon", 1e-5F))),
-        momentum(static_cast<double>(attributes.get_float("momentum", 0.9F))) {}
-  double epsilon;
-  double momentum;
-};
-
 bool is_one_type(const KernelRequest& request) {
   for (int i = 1; i < request.input_count(); ++i) {
     if (request.dtype(i) != request.dtype(0)) return false;
@@ -178,6 +160,7 @@ bool is_one_type(const KernelRequest& request) {
 
 template <class T>
 void infer_with(const ChannelView& view, double epsilon, const KernelArgs& args) {
+  const FusedActivation none{{}};
   for_each_block(view, [&](const Block& block) {
     Statistics s;
     for (std::int64_t j = 0; j < block.count; ++j) {
@@ -185,7 +168,7 @@ void infer_with(const ChannelView& view, double epsilon, const KernelArgs& args)
       s.mean[k] = static_cast<double>(args.input<T>(3)[block.first + j]);
       s.variance[k] = static_cast<double>(args.input<T>(4)[block.first + j]);
     }
-    normalize(view, block, epsilon, s, args.input<T>(1), args.input<T>(2), args.input<T>(0),
+    normalize(view, block, epsilon, s, none, args.input<T>(1), args.input<T>(2), args.input<T>(0),
               args.output<T>());
   });
 }
@@ -193,13 +176,14 @@ void infer_with(const ChannelView& view, double epsilon, const KernelArgs& args)
 /// `factor` turns the population variance into the one that enters the running variance; outputs
 /// `running` and running + 1 take the running statistics, if there.
 template <class T>
-void train_with(const ChannelView& view, const Coefficients& by, double factor, int running,
-                bool saves, const KernelArgs& args, bool has_mean, bool has_variance) {
+void train_with(const ChannelView& view, const BatchNormSettings& by,
+                const FusedActivation& activation, double factor, int running, bool saves,
+                const KernelArgs& args, bool has_mean, bool has_variance) {
   for_each_block(view, [&](const Block& block) {
     Statistics s;
     batch_statistics(view, block, args.input<T>(0), s);
-    normalize(view, block, by.epsilon, s, args.input<T>(1), args.input<T>(2), args.input<T>(0),
-              args.output<T>());
+    normalize(view, block, by.epsilon, s, activation, args.input<T>(1), args.input<T>(2),
+              args.input<T>(0), args.output<T>());
     mix(view, block, by.momentum, s.mean, 1.0, args.input<T>(3),
         has_mean ? args.output<T>(running) : nullptr);
     mix(view, block, by.momentum, s.variance, factor, args.input<T>(4),
@@ -216,15 +200,16 @@ void train_with(const ChannelView& view, const Coefficients& by, double factor, 
 Kernel make_batch_norm(KernelRequest& request) {
   Kernel kernel;
   if (!is_one_type(request)) return kernel;
-  const ChannelView view(request.shape());
-  const Coefficients by(request.attributes());
+  const ChannelView view(request);
+  const BatchNormSettings by(request.attributes());
+  const FusedActivation activation(request.attributes());
   const bool trains = request.attributes().get_int("training_mode", 0) != 0;
   const bool has_mean = request.has_output(1);
   const bool has_variance = request.has_output(2);
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     if (trains) {
       kernel = [=](const KernelArgs& args) {
-        train_with<T>(view, by, 1.0, 1, false, args, has_mean, has_variance);
+        train_with<T>(view, by, activation, 1.0, 1, false, args, has_mean, has_variance);
       };
     } else {
       kernel = [=](const KernelArgs& args) { infer_with<T>(view, by.epsilon, args); };
@@ -235,13 +220,14 @@ Kernel make_batch_norm(KernelRequest& request) {
 
 Kernel make_training(KernelRequest& request) {
   Kernel kernel;
-  const ChannelView view(request.shape());
-  const Coefficients by(request.attributes());
+  const ChannelView view(request);
+  const BatchNormSettings by(request.attributes());
+  const FusedActivation activation(request.attributes());
   const auto count = static_cast<double>(view.count());
   const double factor = count > 1 ? count / (count - 1) : 1.0;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
-      train_with<T>(view, by, factor, 3, true, args, true, true);
+      train_with<T>(view, by, activation, factor, 3, true, args, true, true);
     };
   });
   return kernel;
@@ -250,16 +236,29 @@ Kernel make_training(KernelRequest& request) {
 /// With h = (x - mean) * s: dbias = sum dy, dscale = sum dy * h, and
 /// dx = scale * s * (dy - dbias / n - h * dscale / n). Ioffe and Szegedy 2015, section 3.
 template <class T>
-void differentiate(const ChannelView& view, const Block& block, const KernelArgs& args) {
+void differentiate(const ChannelView& view, const FusedActivation& activation, const Block& block,
+                   const KernelArgs& args) {
   const T* const x = args.input<T>(0);
   const T* const dy = args.input<T>(1);
   const T* const mean = args.input<T>(3) + block.first;
+  PerChannel<T> forward_slopes{};
+  for (std::int64_t j = 0; activation.is_on && j < block.count; ++j) {
+    forward_slopes[static_cast<std::size_t>(j)] =
+        args.input<T>(2)[block.first + j] * args.input<T>(4)[block.first + j];
+  }
+  const T* const bias = args.input<T>(5) == nullptr ? nullptr : args.input<T>(5) + block.first;
+  // dy where a fused activation lets it pass: what was normalized is computed again.
+  const auto passed = [&](auto i, auto j) {
+    if (!activation.is_on) return dy[i];
+    const T normalized = (x[i] - mean[j]) * forward_slopes[static_cast<std::size_t>(j)] + bias[j];
+    return activation.passes(normalized) ? dy[i] : T(0);
+  };
   PerChannel<double> sums;
   PerChannel<double> moments;
   sum_channels(
-      view, block, sums, moments, [&](auto i, auto) { return static_cast<double>(dy[i]); },
+      view, block, sums, moments, [&](auto i, auto j) { return static_cast<double>(passed(i, j)); },
       [&](auto i, auto j) {
-        return static_cast<double>(dy[i]) *
+        return static_cast<double>(passed(i, j)) *
                (static_cast<double>(x[i]) - static_cast<double>(mean[j]));
       });
   const double share = view.count() == 0 ? 0.0 : 1.0 / static_cast<double>(view.count());
@@ -284,16 +283,19 @@ void differentiate(const ChannelView& view, const Block& block, const KernelArgs
   const T* const a = slopes.data();
   const T* const b = curves.data();
   const T* const c = offsets.data();
-  for_each_element(view, block,
-                   [&](auto i, auto j) { dx[i] = dy[i] * a[j] + (x[i] - m[j]) * b[j] + c[j]; });
+  for_each_element(view, block, [&](auto i, auto j) {
+    dx[i] = passed(i, j) * a[j] + (x[i] - m[j]) * b[j] + c[j];
+  });
 }
 
 Kernel make_grad(KernelRequest& request) {
   Kernel kernel;
-  const ChannelView view(request.shape());
+  const FusedActivation activation(request.attributes());
+  const ChannelView view(request);
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [view](const KernelArgs& args) {
-      for_each_block(view, [&](const Block& block) { differentiate<T>(view, block, args); });
+    kernel = [view, activation](const KernelArgs& args) {
+      for_each_block(view,
+                     [&](const Block& block) { differentiate<T>(view, activation, block, args); });
     };
   });
   return kernel;
@@ -302,13 +304,14 @@ Kernel make_grad(KernelRequest& request) {
 }  // namespace
 
 void register_batch_norm_cpu(KernelRegistry& registry) {
-  registry.add({.op = "BatchNormalization", .name = "plain", .make = make_batch_norm});
-  registry.add({.op = "BatchNormTraining",
-                .domain = kInternalDomain,
-                .name = "plain",
-                .make = make_training});
-  registry.add(
-      {.op = "BatchNormGrad", .domain = kInternalDomain, .name = "plain", .make = make_grad});
+  register_channels_last_batch_norm(registry);
+  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
+    registry.add(
+        {.op = op, .domain = domain, .name = "plain", .make = make, .knows_layouts = true});
+  };
+  add("BatchNormalization", "", make_batch_norm);
+  add("BatchNormTraining", kInternalDomain, make_training);
+  add("BatchNormGrad", kInternalDomain, make_grad);
 }
 
 }  // namespace graft

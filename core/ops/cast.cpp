@@ -9,16 +9,39 @@ void set_cast_output(InferContext& context, DType dtype) {
   context.set_output(0, dtype, shape == nullptr ? std::nullopt : std::optional(*shape));
 }
 
-void infer_cast(InferContext& context) {
+DType target_type(const InferContext& context) {
   const std::int64_t to = context.attributes().get_int("to", 0);
   if (to <= 0 || to > INT32_MAX || !is_known_dtype(static_cast<int>(to))) {
     context.fail(ErrorKind::type, "to is ", to, ", which is not an element type");
   }
+  return static_cast<DType>(to);
+}
+
+void check_rounding(const InferContext& context) {
+  const std::string mode = context.attributes().get_string("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest") {
+    context.fail(ErrorKind::model, "round_mode is '", mode, "', wanted 'up', 'down' or 'nearest'");
+  }
+}
+
+void infer_cast(InferContext& context) {
+  check_rounding(context);
   context.input(0);
-  set_cast_output(context, static_cast<DType>(to));
+  set_cast_output(context, target_type(context));
+}
+
+/// The same bits as another type.
+void infer_bit_cast(InferContext& context) {
+  const DType from = context.input(0).dtype();
+  const DType to = target_type(context);
+  if (from != DType::undefined && (bits_of(from) != bits_of(to) || bits_of(to) == 0)) {
+    context.fail(ErrorKind::type, "elements of ", from, " are not as wide as those of ", to);
+  }
+  set_cast_output(context, to);
 }
 
 void infer_cast_like(InferContext& context) {
+  check_rounding(context);
   context.input(0);
   set_cast_output(context, context.dtype(1));
 }
@@ -54,6 +77,14 @@ std::vector<Sample> cast_samples() {
       {"flags_to_integers", {flags}, cast_to(DType::i32)},
       {"flags_to_floats", {flags}, cast_to(DType::f32)},
       {"empty", {{{0, 3}}}, cast_to(DType::f64)},
+      from_floats("f8e4m3fn", DType::f8e4m3fn),
+      from_floats("f8e5m2fnuz", DType::f8e5m2fnuz),
+      from_floats("f8e8m0", DType::f8e8m0),
+      from_floats("f4e2m1", DType::f4e2m1),
+      from_floats("i4", DType::i4),
+      from_floats("u2", DType::u2),
+      {"integers_to_i2", {whole}, cast_to(DType::i2)},
+      {"integers_to_f8e5m2", {whole}, cast_to(DType::f8e5m2)},
       {"over_threads", {{{3, 20000}}}, cast_to(DType::f64)},
   };
 }
@@ -68,9 +99,18 @@ std::vector<Sample> cast_like_samples() {
   };
 }
 
+std::vector<Sample> bit_cast_samples() {
+  const auto cast_to = [](DType dtype) { return Attributes{{"to", static_cast<int>(dtype)}}; };
+  return {
+      {"i64_to_u64", {{.shape = {3, 2}, .dtype = DType::i64}}, cast_to(DType::u64)},
+      {"i32_to_f32", {{.shape = {5}, .high = 1e9, .dtype = DType::i32}}, cast_to(DType::f32)},
+      {"empty", {{.shape = {0, 2}, .dtype = DType::u8}}, cast_to(DType::i8)},
+  };
+}
+
 }  // namespace
 
-/// Cast and CastLike between all of AllTypes.
+/// Cast and CastLike between all of AllTypes and the types of at most 8 bits; BitCast.
 void register_cast(OpRegistry& registry) {
   const std::vector<AttributeDef> rounding{{"round_mode", AttributeType::text},
                                            {"saturate", AttributeType::integer}};
@@ -92,6 +132,15 @@ void register_cast(OpRegistry& registry) {
                 .infer = infer_cast_like,
                 .backward = cast_rule,
                 .samples = cast_like_samples});
+  registry.add({.name = "BitCast",
+                .since = {{26}},
+                .inputs = {{"input"}},
+                .outputs = {{"output"}},
+                .attributes = {{"to", AttributeType::integer, true}},
+                .infer = infer_bit_cast,
+                .aliases = {{0, 0, AliasKind::view}},
+                .backward = NotDifferentiable{"bits of a number have no derivative"},
+                .samples = bit_cast_samples});
 }
 
 }  // namespace graft

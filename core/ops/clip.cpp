@@ -112,6 +112,7 @@ void register_clip(OpRegistry& registry) {
                 .infer = [](InferContext& context) { infer_clip_from(context, 1); },
                 .upgrade = upgrade_clip,
                 .aliases = {{0, 0, AliasKind::in_place}},
+                .layout = kElementwise,
                 .backward = clip_rule,
                 .samples = clip_samples});
   OpDef gradient = activation_gradient_row("ClipGrad", "X", {}, clip_gradient_samples);

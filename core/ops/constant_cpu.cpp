@@ -6,14 +6,14 @@
 #include "core/ops/strided_internal.h"
 
 namespace graft {
-namespace {
 
-/// Copies a tensor made when the plan is built.
 Kernel copy_kernel(const Tensor& tensor) {
   return [tensor](const KernelArgs& args) {
     if (tensor.bytes() > 0) std::memcpy(args.outputs[0], tensor.data(), tensor.bytes());
   };
 }
+
+namespace {
 
 Kernel make_constant(KernelRequest& request) {
   const Tensor value = constant_value(request.node());

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/graph/node.h"
+#include "core/ops/kernel.h"
 #include "core/tensor/tensor.h"
 
 namespace graft {
@@ -21,5 +22,8 @@ struct DimRange {
   int last;
 };
 DimRange shape_range(const Node& node, int rank);
+
+/// Copies a tensor made when the plan is built to output 0.
+Kernel copy_kernel(const Tensor& tensor);
 
 }  // namespace graft

@@ -208,6 +208,7 @@ void register_conv(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = kConvAttributes,
                 .infer = infer_conv,
+                .layout = {LayoutRule::Kind::each, {0}, {0}},
                 .weights = {1, 2},
                 .backward = conv_rule,
                 .samples = conv_samples});
@@ -218,6 +219,7 @@ void register_conv(OpRegistry& registry) {
                 .outputs = {{"dx"}},
                 .attributes = attributes_with_shape(),
                 .infer = infer_conv_input_grad,
+                .layout = {LayoutRule::Kind::each, {0}, {0}},
                 .backward = conv_input_grad_rule,
                 .samples = conv_input_grad_samples});
   // dw of Conv, of the shape given as attribute; and the bias gradient: dy summed but for channels.
@@ -227,6 +229,7 @@ void register_conv(OpRegistry& registry) {
                 .outputs = {{"dw"}, {"db", Arity::optional}},
                 .attributes = attributes_with_shape(),
                 .infer = infer_conv_weight_grad,
+                .layout = {LayoutRule::Kind::each, {0, 1}, {}},
                 .backward = conv_weight_grad_rule,
                 .samples = conv_weight_grad_samples});
 }

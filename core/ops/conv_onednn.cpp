@@ -7,12 +7,6 @@ namespace {
 
 using Dims = dnnl::memory::dims;
 
-/// How the values of one convolution lie in memory. The weight is row-major always.
-struct ConvLayouts {
-  Layout x = Layout::nchw;
-  Layout y = Layout::nchw;
-};
-
 /// What the three primitives of one convolution have in common.
 struct ConvProblem {
   ConvProblem(const ConvGeometry& sizes, const Shape& x_shape, const Shape& w_shape,
@@ -44,10 +38,10 @@ struct ConvProblem {
     return {onednn_engine(),
             dnnl::prop_kind::forward_training,
             dnnl::algorithm::convolution_direct,
-            onednn_image(x, Layout::nhwc),
+            onednn_image(x, Layout::channels_last),
             onednn_any(w),
             bias,
-            onednn_image(y, Layout::nhwc),
+            onednn_image(y, Layout::channels_last),
             strides,
             dilations,
             pads_begin,
@@ -99,40 +93,42 @@ class Written {
   OnednnSlot slot_;
 };
 
-Kernel conv_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+Kernel conv_kernel(KernelRequest& request) {
   const ConvProblem problem =
       problem_of(request, request.shape(0), request.shape(1), request.output().shape);
   if (!problem.is_supported(request)) return {};
   const bool has_bias = request.has_input(2);
   const auto desc = problem.forward(has_bias);
   OnednnProgram program;
-  std::vector<OnednnOperand> operands{read(program, DNNL_ARG_SRC, desc.src_desc(),
-                                           onednn_image(problem.x, layouts.x), onednn_input(0)),
-                                      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
-                                           onednn_dense(problem.w), onednn_input(1))};
+  std::vector<OnednnOperand> operands{
+      read(program, DNNL_ARG_SRC, desc.src_desc(), onednn_image(problem.x, request.layout(0)),
+           onednn_input(0)),
+      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(), onednn_dense(problem.w),
+           onednn_input(1))};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
-  const Written y(program, desc.dst_desc(), onednn_image(problem.y, layouts.y), onednn_output());
+  const Written y(program, desc.dst_desc(), onednn_image(problem.y, request.output().layout),
+                  onednn_output());
   operands.push_back(y.operand(DNNL_ARG_DST));
   program.add(desc, operands);
   y.finish(program);
   return program.finish(request);
 }
 
-Kernel conv_input_grad_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+Kernel conv_input_grad_kernel(KernelRequest& request) {
   const ConvProblem problem =
       problem_of(request, request.output().shape, request.shape(1), request.shape(0));
   if (!problem.is_supported(request)) return {};
   const dnnl::convolution_backward_data::primitive_desc desc(
-      onednn_engine(), dnnl::algorithm::convolution_direct, onednn_image(problem.x, Layout::nhwc),
-      onednn_any(problem.w), onednn_image(problem.y, Layout::nhwc), problem.strides,
-      problem.dilations, problem.pads_begin, problem.pads_end, problem.forward(false),
-      onednn_attributes());
+      onednn_engine(), dnnl::algorithm::convolution_direct,
+      onednn_image(problem.x, Layout::channels_last), onednn_any(problem.w),
+      onednn_image(problem.y, Layout::channels_last), problem.strides, problem.dilations,
+      problem.pads_begin, problem.pads_end, problem.forward(false), onednn_attributes());
   OnednnProgram program;
   const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),
-                                onednn_image(problem.y, layouts.y), onednn_input(0));
+                                onednn_image(problem.y, request.layout(0)), onednn_input(0));
   const OnednnOperand w = read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
                                onednn_dense(problem.w), onednn_input(1));
-  const Written dx(program, desc.diff_src_desc(), onednn_image(problem.x, layouts.x),
+  const Written dx(program, desc.diff_src_desc(), onednn_image(problem.x, request.output().layout),
                    onednn_output());
   program.add(desc, {dy, w, dx.operand(DNNL_ARG_DIFF_SRC)});
   dx.finish(program);
@@ -150,7 +146,7 @@ dnnl::memory::desc transposed_weight(const ConvProblem& problem, bool is_any) {
   return {dims, dnnl::memory::data_type::f32, strides};
 }
 
-Kernel conv_transpose_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+Kernel conv_transpose_kernel(KernelRequest& request) {
   const Shape& from = request.shape(0);
   const Shape& to = request.output().shape;
   const ConvProblem problem(transposed_geometry(request.node(), to, request.shape(1), from), to,
@@ -160,38 +156,39 @@ Kernel conv_transpose_kernel(KernelRequest& request, const ConvLayouts& layouts)
   const auto bias = has_bias ? onednn_dense({to[1]}) : dnnl::memory::desc();
   const dnnl::deconvolution_forward::primitive_desc desc(
       onednn_engine(), dnnl::prop_kind::forward_training, dnnl::algorithm::deconvolution_direct,
-      onednn_image(from, Layout::nhwc), transposed_weight(problem, true), bias,
-      onednn_image(to, Layout::nhwc), problem.strides, problem.dilations, problem.pads_begin,
-      problem.pads_end, onednn_attributes());
+      onednn_image(from, Layout::channels_last), transposed_weight(problem, true), bias,
+      onednn_image(to, Layout::channels_last), problem.strides, problem.dilations,
+      problem.pads_begin, problem.pads_end, onednn_attributes());
   OnednnProgram program;
-  std::vector<OnednnOperand> operands{
-      read(program, DNNL_ARG_SRC, desc.src_desc(), onednn_image(from, layouts.y), onednn_input(0)),
-      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(), transposed_weight(problem, false),
-           onednn_input(1))};
+  std::vector<OnednnOperand> operands{read(program, DNNL_ARG_SRC, desc.src_desc(),
+                                           onednn_image(from, request.layout(0)), onednn_input(0)),
+                                      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
+                                           transposed_weight(problem, false), onednn_input(1))};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
-  const Written result(program, desc.dst_desc(), onednn_image(to, layouts.x), onednn_output());
+  const Written result(program, desc.dst_desc(), onednn_image(to, request.output().layout),
+                       onednn_output());
   operands.push_back(result.operand(DNNL_ARG_DST));
   program.add(desc, operands);
   result.finish(program);
   return program.finish(request);
 }
 
-Kernel conv_weight_grad_kernel(KernelRequest& request, const ConvLayouts& layouts) {
+Kernel conv_weight_grad_kernel(KernelRequest& request) {
   const ConvProblem problem =
       problem_of(request, request.shape(0), request.output().shape, request.shape(1));
   if (!problem.is_supported(request)) return {};
   const bool has_bias = request.has_output(1);
   const auto bias = has_bias ? onednn_dense({problem.y[1]}) : dnnl::memory::desc();
   const dnnl::convolution_backward_weights::primitive_desc desc(
-      onednn_engine(), dnnl::algorithm::convolution_direct, onednn_image(problem.x, Layout::nhwc),
-      onednn_any(problem.w), bias, onednn_image(problem.y, Layout::nhwc), problem.strides,
-      problem.dilations, problem.pads_begin, problem.pads_end, problem.forward(has_bias),
-      onednn_attributes());
+      onednn_engine(), dnnl::algorithm::convolution_direct,
+      onednn_image(problem.x, Layout::channels_last), onednn_any(problem.w), bias,
+      onednn_image(problem.y, Layout::channels_last), problem.strides, problem.dilations,
+      problem.pads_begin, problem.pads_end, problem.forward(has_bias), onednn_attributes());
   OnednnProgram program;
   const OnednnOperand x = read(program, DNNL_ARG_SRC, desc.src_desc(),
-                               onednn_image(problem.x, layouts.x), onednn_input(0));
+                               onednn_image(problem.x, request.layout(0)), onednn_input(0));
   const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),
-                                onednn_image(problem.y, layouts.y), onednn_input(1));
+                                onednn_image(problem.y, request.layout(1)), onednn_input(1));
   const Written dw(program, desc.diff_weights_desc(), onednn_dense(problem.w), onednn_output());
   std::vector<OnednnOperand> operands{x, dy, dw.operand(DNNL_ARG_DIFF_WEIGHTS)};
   if (has_bias) operands.push_back({DNNL_ARG_DIFF_BIAS, desc.diff_bias_desc(), onednn_output(1)});
@@ -201,10 +198,10 @@ Kernel conv_weight_grad_kernel(KernelRequest& request, const ConvLayouts& layout
 }
 
 /// oneDNN refuses with an exception; a refusal here means that the next candidate is asked.
-template <Kernel (*make)(KernelRequest&, const ConvLayouts&)>
+template <Kernel (*make)(KernelRequest&)>
 Kernel unless_refused(KernelRequest& request) {
   try {
-    return make(request, {});
+    return make(request);
   } catch (const dnnl::error&) {
     request.need_workspace(0);
     return {};
@@ -214,17 +211,14 @@ Kernel unless_refused(KernelRequest& request) {
 }  // namespace
 
 void register_conv_onednn(KernelRegistry& registry) {
-  registry.add({.op = "Conv", .name = "onednn", .make = unless_refused<conv_kernel>});
-  registry.add(
-      {.op = "ConvTranspose", .name = "onednn", .make = unless_refused<conv_transpose_kernel>});
-  registry.add({.op = "ConvInputGrad",
-                .domain = kInternalDomain,
-                .name = "onednn",
-                .make = unless_refused<conv_input_grad_kernel>});
-  registry.add({.op = "ConvWeightGrad",
-                .domain = kInternalDomain,
-                .name = "onednn",
-                .make = unless_refused<conv_weight_grad_kernel>});
+  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
+    registry.add(
+        {.op = op, .domain = domain, .name = "onednn", .make = make, .knows_layouts = true});
+  };
+  add("Conv", "", unless_refused<conv_kernel>);
+  add("ConvTranspose", "", unless_refused<conv_transpose_kernel>);
+  add("ConvInputGrad", kInternalDomain, unless_refused<conv_input_grad_kernel>);
+  add("ConvWeightGrad", kInternalDomain, unless_refused<conv_weight_grad_kernel>);
 }
 
 }  // namespace graft

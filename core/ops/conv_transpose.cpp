@@ -134,6 +134,7 @@ void register_conv_transpose(OpRegistry& registry) {
                                {"pads", AttributeType::integers},
                                {"strides", AttributeType::integers}},
                 .infer = infer_conv_transpose,
+                .layout = {LayoutRule::Kind::each, {0}, {0}},
                 .weights = {1, 2},
                 .backward = conv_transpose_rule,
                 .samples = samples});

@@ -22,7 +22,7 @@ std::vector<Tensor> evaluate(const PreparedKernel& kernel, const Node& node,
   const Tensor workspace =
       Tensor::empty(DType::u8, {static_cast<std::int64_t>(kernel.workspace_bytes)});
   const DenormalsFlushed flushed;  // as a plan does
-  kernel.run({input_pointers.data(), output_pointers.data(), workspace.data(), &state});
+  kernel.run({input_pointers, output_pointers, workspace.data(), &state});
   return outputs;
 }
 
@@ -31,7 +31,10 @@ std::vector<Tensor> evaluate(const Node& node, const std::vector<Tensor>& inputs
   for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
     if (alias.kind != AliasKind::view) continue;
     const Tensor& source = inputs[static_cast<std::size_t>(alias.input)];
-    return {source.reshaped(node.output(alias.output)->known_shape()).clone()};
+    const Value& output = *node.output(alias.output);
+    if (source.dtype() == output.dtype()) return {source.reshaped(output.known_shape()).clone()};
+    return {Tensor::from_bytes(output.dtype(), output.known_shape(), source.data(),
+                               source.bytes())};  // BitCast
   }
   return evaluate(prepare_kernel(node, cpu()), node, inputs, state);
 }

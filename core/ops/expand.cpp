@@ -115,6 +115,7 @@ void register_expand(OpRegistry& registry) {
                 .inputs = {{"input"}, {"shape"}},
                 .outputs = {{"output"}},
                 .infer = infer_expand,
+                .layout = {LayoutRule::Kind::elementwise, {0}},
                 .backward = expand_rule,
                 .samples = expand_samples});
   registry.add({.name = "Tile",

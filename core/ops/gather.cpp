@@ -1,4 +1,5 @@
 #include "core/ops/registry.h"
+#include "core/ops/scatter_rule.h"
 #include "core/ops/shape_rules.h"
 
 namespace graft {
@@ -120,19 +121,20 @@ std::vector<Expr> gather_elements_rule(const Gradient& g) {
   return {call("ScatterElements", {zeros_like(g.x()), g.x(1), g.dy()}, attributes)};
 }
 
-/// none: what is overwritten passes nothing on (two updates of one place: ONNX leaves open which
-/// stays, and forbids it). add: both pass.
 std::vector<Expr> scatter_elements_rule(const Gradient& g) {
-  const std::string reduction = g.attributes().get_string("reduction", "none");
-  const Expr updates = call("GatherElements", {g.dy(), g.x(1)}, axis_attribute(g));
-  if (reduction == "add") return {g.dy(), {}, updates};
-  if (reduction != "none") {
-    fail(ErrorKind::unsupported, g.node().label(), ": no gradient for reduction '", reduction,
-         "', only for none and add");
-  }
-  const Expr data =
-      call("ScatterElements", {g.dy(), g.x(1), zeros_like(updates)}, axis_attribute(g));
-  return {data, {}, updates};
+  const Attributes axis = axis_attribute(g);
+  const Expr indices = g.x(1);
+  return scatter_gradients(
+      g, {.scatter =
+              [=](const Expr& data, const Expr& updates, std::string_view reduction) {
+                Attributes attributes = axis;
+                attributes.set({"reduction", AttributeValue(std::string(reduction))});
+                return call("ScatterElements", {data, indices, updates}, attributes);
+              },
+          .gather =
+              [=](const Expr& x) {
+                return call("GatherElements", {x, indices}, axis);
+              }});
 }
 
 SampleInput indices(const Shape& shape, std::vector<double> values, DType dtype = DType::i64) {
@@ -205,11 +207,10 @@ std::vector<Sample> scatter_elements_samples() {
   const auto reduction = [](const char* name) { return Attributes{{"reduction", name}}; };
   std::vector<Sample> samples = scatter_samples();
   samples.push_back({"add", {data, repeated, updates}, reduction("add")});
+  const SampleInput apart_data{.shape = {3, 4}, .low = 0.5, .high = 2.0, .distinct = true};
+  const SampleInput apart_updates{.shape = {2, 2}, .values = {0.7301, 1.8103, 1.2107, 0.6109}};
   for (const char* name : {"mul", "max", "min"}) {
-    samples.push_back({.name = name,
-                       .inputs = {data, repeated, updates},
-                       .attributes = reduction(name),
-                       .no_gradient_check = "reductions mul, max, min have no gradient"});
+    samples.push_back({name, {apart_data, repeated, apart_updates}, reduction(name)});
   }
   return samples;
 }

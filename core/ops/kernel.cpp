@@ -1,5 +1,8 @@
 #include "core/ops/kernel.h"
 
+#include <algorithm>
+
+#include "core/ops/as_f32_internal.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
 
@@ -8,7 +11,7 @@ namespace {
 
 TensorSpec spec_of(const Value* value) {
   if (value == nullptr) return {};
-  return {value->dtype(), value->known_shape()};
+  return {value->dtype(), value->known_shape(), value->layout};
 }
 
 const TensorSpec& at(const std::vector<TensorSpec>& specs, int index) {
@@ -31,6 +34,29 @@ std::string describe_call(const Node& node) {
 KernelRequest::KernelRequest(const Node& node, Device& device) : node_(node), device_(device) {
   for (int i = 0; i < node.input_count(); ++i) inputs_.push_back(spec_of(node.input(i)));
   for (int i = 0; i < node.output_count(); ++i) outputs_.push_back(spec_of(node.output(i)));
+  const OpDef* const def = OpRegistry::instance().find(node);
+  if (has_channels_last() && def != nullptr && def->layout.kind == LayoutRule::Kind::elementwise) {
+    see_in_memory_order();
+  }
+}
+
+bool KernelRequest::has_channels_last() const {
+  const auto is_channels_last = [](const TensorSpec& spec) {
+    return spec.layout == Layout::channels_last;
+  };
+  return std::ranges::any_of(inputs_, is_channels_last) ||
+         std::ranges::any_of(outputs_, is_channels_last);
+}
+
+void KernelRequest::see_in_memory_order() {
+  const int rank = output().shape.rank();
+  for (auto* specs : {&inputs_, &outputs_}) {
+    for (TensorSpec& spec : *specs) {
+      spec.layout = Layout::row_major;
+      if (spec.shape.rank() == 0 || spec.shape.rank() > rank) continue;
+      spec.shape = channels_last_shape(with_leading_ones(spec.shape, rank));
+    }
+  }
 }
 
 const TensorSpec& KernelRequest::input(int index) const {
@@ -45,25 +71,52 @@ Tensor KernelRequest::constant(int index) const {
   return constant_of(node_.input(index));
 }
 
-PreparedKernel prepare_kernel(const Node& node, Device& device) {
+namespace {
+
+/// Calls use(kernel) for each candidate that takes the node, until it returns true.
+template <class Use>
+void for_each_kernel(const Node& node, Device& device, Use&& use) {
   for (const KernelDef& def :
        KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain())) {
     KernelRequest request(node, device);
-    if (Kernel kernel = def.make(request)) {
-      return {std::move(kernel), def.name, request.workspace_bytes()};
+    if (request.has_channels_last() && !def.knows_layouts) continue;
+    Kernel kernel = def.make(request);
+    if (kernel && use(PreparedKernel{std::move(kernel), def.name, request.workspace_bytes()})) {
+      return;
     }
   }
-  fail(ErrorKind::unsupported, "no ", device.name(), " kernel for ", describe_call(node), " (",
-       node.label(), ")");
+}
+
+}  // namespace
+
+PreparedKernel find_kernel(const Node& node, Device& device) {
+  PreparedKernel found;
+  for_each_kernel(node, device, [&](PreparedKernel&& kernel) {
+    found = std::move(kernel);
+    return true;
+  });
+  return found;
+}
+
+PreparedKernel prepare_kernel(const Node& node, Device& device) {
+  PreparedKernel found = find_kernel(node, device);
+  if (!found.run) found = prepare_as_f32(node, device);
+  if (!found.run) {
+    fail(ErrorKind::unsupported, "no ", device.name(), " kernel for ", describe_call(node), " (",
+         node.label(), ")");
+  }
+  return found;
 }
 
 std::vector<PreparedKernel> prepare_all_kernels(const Node& node, Device& device) {
   std::vector<PreparedKernel> kernels;
-  for (const KernelDef& def :
-       KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain())) {
-    KernelRequest request(node, device);
-    if (Kernel kernel = def.make(request)) {
-      kernels.push_back({std::move(kernel), def.name, request.workspace_bytes()});
+  for_each_kernel(node, device, [&](PreparedKernel&& kernel) {
+    kernels.push_back(std::move(kernel));
+    return false;
+  });
+  if (kernels.empty()) {
+    if (PreparedKernel kernel = prepare_as_f32(node, device); kernel.run) {
+      kernels.push_back(std::move(kernel));
     }
   }
   return kernels;

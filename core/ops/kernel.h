@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,34 +18,40 @@ struct RunState {
   std::uint64_t step = 0;
 };
 
-/// Memory of one call. Left-out inputs and outputs are null. Outputs are never read before written.
+/// Memory of one call. Left-out inputs and outputs are null, or past the end where the node lists
+/// no more. Outputs are never read before written.
 struct KernelArgs {
-  const void* const* inputs;
-  void* const* outputs;
+  std::span<const void* const> inputs;
+  std::span<void* const> outputs;
   /// As many bytes as the factory asked for, aligned to Device::kAlignment; not initialised.
   void* workspace;
   const RunState* run;
 
+  /// Null when left out.
   template <class T>
   const T* input(int index) const {
-    return static_cast<const T*>(inputs[index]);
+    const auto i = static_cast<std::size_t>(index);
+    return i < inputs.size() ? static_cast<const T*>(inputs[i]) : nullptr;
   }
   template <class T>
   T* output(int index = 0) const {
-    return static_cast<T*>(outputs[index]);
+    const auto i = static_cast<std::size_t>(index);
+    return i < outputs.size() ? static_cast<T*>(outputs[i]) : nullptr;
   }
 };
 
 /// A prepared call. It never allocates, never throws, never waits for the device. Empty: "not I".
 using Kernel = std::function<void(const KernelArgs&)>;
 
-/// Element type and concrete shape.
+/// Element type, concrete shape, and order of the elements in memory.
 struct TensorSpec {
   DType dtype = DType::undefined;
   Shape shape{};
+  Layout layout = Layout::row_major;
 };
 
-/// What a factory sees when the plan is built: everything but the data.
+/// What a factory sees when the plan is built: everything but the data. For an elementwise op
+/// (LayoutRule) on channels-last operands, shapes are given in the order of memory.
 class KernelRequest {
  public:
   /// All types and shapes of the node's values must be known.
@@ -62,6 +69,9 @@ class KernelRequest {
   const TensorSpec& output(int index = 0) const;
   DType dtype(int index = 0) const { return input(index).dtype; }
   const Shape& shape(int index = 0) const { return input(index).shape; }
+  Layout layout(int index = 0) const { return input(index).layout; }
+  /// Whether an operand is channels-last and the kernel has to know.
+  bool has_channels_last() const;
   /// The elements when they are known before the run; else not defined.
   Tensor constant(int index) const;
 
@@ -70,6 +80,8 @@ class KernelRequest {
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
  private:
+  void see_in_memory_order();
+
   const Node& node_;
   Device& device_;
   std::vector<TensorSpec> inputs_;
@@ -88,6 +100,8 @@ struct KernelDef {
   /// "onednn", "eigen", "reference", ...
   std::string_view name;
   KernelFactory make;
+  /// The factory looks at the layouts of its operands. Others are asked for row-major ones alone.
+  bool knows_layouts = false;
 };
 
 /// A prepared kernel and what it needs.
@@ -97,9 +111,11 @@ struct PreparedKernel {
   std::size_t workspace_bytes = 0;
 };
 
-/// The first candidate that takes the node on this device.
+/// The first candidate that takes the node on this device; for f16, bf16 else f32 in between.
 /// Throws Error{unsupported} naming op, element types, shapes and node when there is none.
 PreparedKernel prepare_kernel(const Node& node, Device& device);
+/// The same, with an empty `run` when there is none.
+PreparedKernel find_kernel(const Node& node, Device& device);
 /// Every candidate that takes it, in order: for tests.
 std::vector<PreparedKernel> prepare_all_kernels(const Node& node, Device& device);
 

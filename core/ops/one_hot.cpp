@@ -33,6 +33,18 @@ void infer_one_hot(InferContext& context) {
   context.set_output(0, context.dtype(2), SymShape(std::move(dims)));
 }
 
+/// y = off + (on - off) * mask: what is on sums up to the gradient of `on`, the rest to that of
+/// off.
+std::vector<Expr> one_hot_rule(const Gradient& g) {
+  const Tensor off_on = Tensor::from<float>({2}, {0, 1}).cast(g.x(2).dtype());
+  const Expr values = g.builder().expr(g.builder().constant(off_on));
+  const Expr mask = call("OneHot", {g.x(0), g.x(1), values},
+                         {{"axis", AttributeValue(g.attributes().get_int("axis", -1))}});
+  const auto sum = [](const Expr& x) { return reshape(reduce_sum(x, {}, false), {1}); };
+  const Expr on = sum(g.dy() * mask);
+  return {{}, {}, call("Concat", {sum(g.dy()) - on, on}, {{"axis", 0}})};
+}
+
 std::vector<Sample> one_hot_samples() {
   const auto indices = [](const Shape& shape, std::vector<double> values, DType dtype) {
     return SampleInput{.shape = shape, .values = std::move(values), .dtype = dtype};
@@ -42,6 +54,7 @@ std::vector<Sample> one_hot_samples() {
   };
   const SampleInput off_on{.shape = {2}, .values = {-0.5, 3}};
   const SampleInput row = indices({3}, {1, -1, 7}, DType::i64);
+  const SampleInput known_floats{.shape = {2}, .values = {1, 0}, .is_constant = true};
   return {
       {"last", {row, depth(4), off_on}},
       {"first", {row, depth(4), off_on}, {{"axis", 0}}},
@@ -49,7 +62,7 @@ std::vector<Sample> one_hot_samples() {
        {indices({2, 2}, {0, 2, 1, 1}, DType::i32), depth(3, DType::i32), off_on},
        {{"axis", 1}}},
       {"scalar", {indices({}, {2}, DType::i64), depth(3), off_on}},
-      {"float_indices", {indices({2}, {1, 0}, DType::f32), depth(2), off_on}},
+      {"float_indices", {known_floats, depth(2), off_on}},
       {"integer_values", {row, depth(4), {.shape = {2}, .values = {0, 1}, .dtype = DType::i64}}},
       {"no_depth", {row, depth(0), off_on}},
   };
@@ -123,7 +136,7 @@ void register_one_hot(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = {{"axis", AttributeType::integer}},
                 .infer = infer_one_hot,
-                .backward = NotDifferentiable{"indices are discrete, the two values constants"},
+                .backward = one_hot_rule,
                 .samples = one_hot_samples});
   registry.add({.name = "TopK",
                 .since = {{1}, {10, "K as input"}, {11, "largest and sorted"}, {24}},

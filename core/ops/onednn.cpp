@@ -89,16 +89,7 @@ Kernel OnednnProgram::finish(KernelRequest& request) {
 }
 
 dnnl::memory::desc onednn_image(const Shape& shape, Layout layout) {
-  if (layout == Layout::nchw) return onednn_dense(shape);
-  dnnl::memory::dims strides = shape.strides();
-  std::int64_t step = shape[1];
-  for (int axis = shape.rank() - 1; axis >= 2; --axis) {
-    strides[static_cast<std::size_t>(axis)] = step;
-    step *= shape[axis];
-  }
-  strides[1] = 1;
-  strides[0] = step;
-  return {shape.dims(), dnnl::memory::data_type::f32, strides};
+  return {shape.dims(), dnnl::memory::data_type::f32, layout_strides(shape, layout)};
 }
 
 dnnl::memory::desc onednn_dense(const Shape& shape) {

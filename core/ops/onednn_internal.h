@@ -72,9 +72,6 @@ class OnednnProgram {
   std::size_t scratchpad_bytes_ = 0;
 };
 
-/// Order of the dims of an image-like value in memory; "h" and "w" stand for all spatial axes.
-enum class Layout { nchw, nhwc };
-
 /// A value [N, C, spatial...] of f32 in that layout, and a dense row-major one.
 dnnl::memory::desc onednn_image(const Shape& shape, Layout layout);
 dnnl::memory::desc onednn_dense(const Shape& shape);

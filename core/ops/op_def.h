@@ -48,6 +48,26 @@ struct Alias {
   AliasKind kind;
 };
 
+/// In which layouts kernels of an op take its operands; row-major only, unless it says otherwise.
+struct LayoutRule {
+  enum class Kind {
+    row_major,
+    /// Each element is computed by itself: any layout that is the same for all operands. Kernels
+    /// need not know: they see the shapes in the order of memory.
+    elementwise,
+    /// Images, all in one layout.
+    together,
+    /// Images, each in a layout of its own; those in channels-last order save the kernel a copy.
+    each,
+  };
+  Kind kind = Kind::row_major;
+  /// The operands meant; the others are row-major always. Elementwise: all outputs, and these
+  /// inputs, or all without any.
+  std::vector<int> inputs = {};
+  std::vector<int> outputs = {};
+};
+inline const LayoutRule kElementwise{LayoutRule::Kind::elementwise};
+
 /// Rewrites the node, if it stands in the form of opset `from`, into the newest form; new nodes go
 /// through the builder, which inserts before the node. The node may be left without uses: the pass
 /// removes it then.
@@ -68,6 +88,7 @@ struct OpDef {
   bool is_dynamic = false;
   Upgrade upgrade = nullptr;
   std::vector<Alias> aliases = {};
+  LayoutRule layout = {};
   /// Inputs that usually hold trained parameters, to choose what trains by default.
   std::vector<int> weights = {};
   Backward backward;  ///< no default: each op says how it is differentiated, or why not

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/ops/pool_infer.h"
 #include "core/ops/registry.h"
 #include "core/ops/window.h"
 
@@ -30,6 +31,8 @@ SymShape pooled_shape(const Node& node, const SymShape& x) {
   return y;
 }
 
+}  // namespace
+
 void infer_pool(InferContext& context) {
   context.require_rank(0, 3, 64);
   const std::int64_t order = context.attributes().get_int("storage_order", 0);
@@ -54,6 +57,8 @@ void infer_global_pool(InferContext& context) {
   for (int axis = 2; axis < y.rank(); ++axis) y[axis] = 1;
   context.set_output(0, context.dtype(0), y);
 }
+
+namespace {
 
 /// dy must be what pooling `x` gives.
 void check_gradient(const InferContext& context, const SymShape& x, int dy_index) {
@@ -255,6 +260,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"Y"}, {"Indices", Arity::optional}},
                 .attributes = pool_attributes({{"storage_order", AttributeType::integer}}),
                 .infer = infer_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = max_pool_rule,
                 .samples = max_pool_samples});
   registry.add({.name = "MaxPoolGrad",
@@ -263,6 +269,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"dx"}},
                 .attributes = pool_attributes({}),
                 .infer = infer_max_pool_grad,
+                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
                 .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
                 .samples = max_pool_grad_samples});
   registry.add({.name = "AveragePool",
@@ -276,6 +283,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = pool_attributes({{"count_include_pad", AttributeType::integer}}),
                 .infer = infer_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = average_pool_rule,
                 .samples = average_pool_samples});
   registry.add({.name = "AveragePoolGrad",
@@ -285,6 +293,7 @@ void register_pool(OpRegistry& registry) {
                 .attributes = pool_attributes({{"count_include_pad", AttributeType::integer},
                                                {"shape", AttributeType::integers, true}}),
                 .infer = infer_average_pool_grad,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
                 .backward = average_pool_grad_rule,
                 .samples = average_pool_grad_samples});
   registry.add({.name = "GlobalAveragePool",
@@ -292,6 +301,7 @@ void register_pool(OpRegistry& registry) {
                 .inputs = {{"X"}},
                 .outputs = {{"Y"}},
                 .infer = infer_global_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {}},
                 .backward = global_average_pool_rule,
                 .samples = global_pool_samples});
   registry.add({.name = "GlobalMaxPool",

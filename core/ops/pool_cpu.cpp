@@ -5,6 +5,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
+#include "core/ops/pool_channels_last_internal.h"
 #include "core/ops/pool_geometry_internal.h"
 #include "core/ops/pool_tiles_internal.h"
 #include "core/ops/registry.h"
@@ -108,14 +109,8 @@ void max_pool_grad(const PoolGeometry& g, const T* x, const T* dy, T* dx) {
 /// Divides each output of a piece by the number of elements in its window.
 class AverageDivisor {
  public:
-  AverageDivisor(const WindowAxes& axes, bool includes_padding) : axes_(axes) {
-    for (WindowAxis& axis : axes_) {
-      if (!includes_padding) continue;
-      // A window that ceil_mode lets run past the padding counts up to the padding's end.
-      axis.input += axis.pad_begin + axis.pad_end;
-      axis.pad_begin = 0;
-      axis.pad_end = 0;
-    }
+  AverageDivisor(const WindowAxes& axes, bool includes_padding)
+      : axes_(counted_axes(axes, includes_padding)) {
     full_ = {axes_[2].outputs_of_tap(0).first, axes_[2].outputs_of_tap(axes_[2].kernel - 1).last};
   }
 
@@ -281,6 +276,7 @@ Kernel make_global_max_pool(KernelRequest& request) {
 }  // namespace
 
 void register_pool_cpu(KernelRegistry& registry) {
+  register_channels_last_pools(registry);
   registry.add({.op = "MaxPool", .name = "plain", .make = make_max_pool});
   registry.add({.op = "MaxPoolGrad",
                 .domain = kInternalDomain,

@@ -71,6 +71,18 @@ struct PoolGeometry {
   Columns columns;
 };
 
+/// Windows whose taps are the elements that an average counts.
+inline WindowAxes counted_axes(WindowAxes axes, bool includes_padding) {
+  for (WindowAxis& axis : axes) {
+    if (!includes_padding) continue;
+    // A window that ceil_mode lets run past the padding counts up to the padding's end.
+    axis.input += axis.pad_begin + axis.pad_end;
+    axis.pad_begin = 0;
+    axis.pad_end = 0;
+  }
+  return axes;
+}
+
 /// A piece of one row of outputs, small enough for the stack.
 struct RowPiece {
   static constexpr std::int64_t kMost = 128;

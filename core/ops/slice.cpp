@@ -55,6 +55,7 @@ bool takes_all(std::int64_t start, std::int64_t end, std::int64_t step) {
 }  // namespace
 
 AxisRange slice_range(std::int64_t start, std::int64_t end, std::int64_t step, std::int64_t dim) {
+  if (dim == 0) return {0, step, 0};
   if (start < 0) start += dim;
   if (end < 0) end = end < -dim ? -1 : end + dim;
   if (step > 0) {
@@ -62,12 +63,12 @@ AxisRange slice_range(std::int64_t start, std::int64_t end, std::int64_t step, s
     end = std::clamp<std::int64_t>(end, 0, dim);
     return {start, step, end > start ? (end - start - 1) / step + 1 : 0};
   }
-  start = std::clamp<std::int64_t>(start, dim == 0 ? 0 : -1, dim - 1);
+  start = std::clamp<std::int64_t>(start, -1, dim - 1);
   end = std::clamp<std::int64_t>(end, -1, dim - 1);
   // -step does not exist for the least number; no axis is that long.
   const std::int64_t magnitude = step == kLeast ? kMost : -step;
   return {std::max<std::int64_t>(start, 0), step,
-          start > end && dim > 0 ? (start - end - 1) / magnitude + 1 : 0};
+          start > end ? (start - end - 1) / magnitude + 1 : 0};
 }
 
 std::optional<std::vector<AxisRange>> slice_ranges(const Node& node, const Shape& shape) {

@@ -52,6 +52,7 @@ OpDef unary(const UnaryRow& row) {
           .outputs = {{row.output}},
           .infer = infer_same,
           .aliases = {{0, 0, AliasKind::in_place}},
+          .layout = kElementwise,
           .backward = row.rule,
           .samples = row.samples};
 }

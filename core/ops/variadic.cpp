@@ -68,6 +68,7 @@ OpDef variadic(std::string_view name, std::string_view output, std::vector<Since
           .outputs = {{output}},
           .infer = infer_variadic,
           .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
+          .layout = kElementwise,
           .backward = rule,
           .samples = samples};
 }

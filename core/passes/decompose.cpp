@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "core/ops/builder.h"
+#include "core/ops/kernel.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
@@ -6,14 +9,25 @@
 namespace graft::passes {
 namespace {
 
-bool decompose_once(Graph& graph) {
+bool has_known_shapes(const Node& node) {
+  const auto is_known = [](const Value* value) {
+    return value == nullptr || (value->shape() && value->shape()->known());
+  };
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (!is_known(node.output(i))) return false;
+  }
+  return std::ranges::all_of(node.inputs(), is_known);
+}
+
+template <class Wants>
+bool decompose_once(Graph& graph, const Wants& wants) {
   bool changed = false;
   Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
   while (next != nullptr) {
     Node* const node = next;
     next = graph.next(node);
     const OpDef* const def = OpRegistry::instance().find(*node);
-    if (def == nullptr || def->backward.decomposition() == nullptr) continue;
+    if (def == nullptr || def->backward.decomposition() == nullptr || !wants(*node)) continue;
     Builder builder(graph, node);
     const std::vector<Expr> results = def->backward.decomposition()->expand(*node, builder);
     for (int i = 0; i < node->output_count(); ++i) {
@@ -32,7 +46,18 @@ bool decompose_once(Graph& graph) {
 
 bool decompose(Graph& graph) {
   bool changed = false;
-  while (decompose_once(graph)) changed = true;  // a decomposition may use decomposed ops
+  const auto all = [](const Node&) { return true; };
+  while (decompose_once(graph, all)) changed = true;  // a decomposition may use decomposed ops
+  verify_in_debug(graph);
+  return changed;
+}
+
+bool decompose_where_needed(Graph& graph, Device& device) {
+  bool changed = false;
+  const auto lacks_kernel = [&](const Node& node) {
+    return has_known_shapes(node) && prepare_all_kernels(node, device).empty();
+  };
+  while (decompose_once(graph, lacks_kernel)) changed = true;
   verify_in_debug(graph);
   return changed;
 }

@@ -33,9 +33,9 @@ bool all_types_known(const Node& node) {
   return std::ranges::all_of(node.inputs(), known);
 }
 
-/// Shape and Size read no elements, only a shape.
+/// Shape, Size and EyeLike read no elements, only a shape.
 bool reads_only_shape(const Node& node) {
-  return node.is("Shape") || node.is("Size");
+  return node.is("Shape") || node.is("Size") || node.is("EyeLike");
 }
 
 bool has_constant_inputs(const Node& node) {

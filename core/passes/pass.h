@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/device/device.h"
 #include "core/graph/graph.h"
 #include "core/graph/model.h"
 
@@ -33,7 +34,7 @@ std::vector<Value*> required_inputs(const Graph& graph);
 bool infer_shapes(Graph& graph);
 
 /// Evaluates nodes whose inputs are known before the run (initializers that are no variables), and
-/// Shape and Size of values with known shapes; repeats inference as shapes become known.
+/// Shape, Size and EyeLike of values with known shapes; repeats inference as shapes become known.
 /// Random ops stay. Runs on the CPU.
 bool fold_constants(Graph& graph);
 
@@ -56,10 +57,26 @@ void settle(Graph& graph);
 /// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
 bool decompose(Graph& graph);
 
+/// The same for those nodes only for which the device has no kernel: for plans without gradients.
+/// Nodes whose shapes are not known yet stay.
+bool decompose_where_needed(Graph& graph, Device& device);
+
+/// Removes each Dropout whose mask nobody reads, also those that a training-mode export left in
+/// training form, as onnxruntime does: an answer should not depend on chance.
+bool inference_mode(Graph& graph);
+
 /// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.
 /// Running statistics become variables that the step updates. `seed` starts the random numbers of
 /// Dropout. Throws Error{unsupported} for a Dropout whose ratio is computed or whose mask is read,
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
+
+/// Makes Relu and Clip with constant bounds part of the training BatchNormalization before them, in
+/// a graph that holds the gradients of both: neither then passes over memory by itself.
+bool fuse_activations(Graph& graph);
+
+/// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
+/// adds Relayout nodes where layouts meet. The last pass before a plan: all shapes must be known.
+bool choose_layouts(Graph& graph, Device& device);
 
 }  // namespace graft::passes

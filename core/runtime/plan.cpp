@@ -16,7 +16,8 @@ struct Step {
   const Node* node;
   PreparedKernel kernel;
   std::size_t first_pointer;  // inputs, then outputs, in State::pointers
-  int input_count;
+  std::size_t input_count;
+  std::size_t output_count;
   void* workspace;
 };
 
@@ -58,14 +59,15 @@ struct Plan::State {
   void view_outputs(bool only_of_inputs);
   void* address(const Value* value) const;
   void bind(std::span<const Tensor> given);
+  KernelArgs arguments(const Step& step, const RunState& run) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
 };
 
 void Plan::State::prepare_kernels() {
   for (const Node* node : kernel_nodes(*graph)) {
-    steps.push_back(
-        {node, prepare_kernel(*node, *options.device), 0, node->input_count(), nullptr});
+    steps.push_back({node, prepare_kernel(*node, *options.device), 0, node->inputs().size(),
+                     static_cast<std::size_t>(node->output_count()), nullptr});
   }
 }
 
@@ -165,10 +167,17 @@ void Plan::State::bind(std::span<const Tensor> given) {
   view_outputs(true);
 }
 
+KernelArgs Plan::State::arguments(const Step& step, const RunState& run) const {
+  void* const* const first = pointers.data() + step.first_pointer;
+  return {{first, step.input_count},
+          {first + step.input_count, step.output_count},
+          step.workspace,
+          &run};
+}
+
 void Plan::State::execute(const RunState& run) {
   for (const Step& step : steps) {
-    void** const first = pointers.data() + step.first_pointer;
-    step.kernel.run({first, first + step.input_count, step.workspace, &run});
+    step.kernel.run(arguments(step, run));
   }
 }
 
@@ -178,9 +187,8 @@ void Plan::State::execute_with_checks(const RunState& run) {
   if (options.poison) std::memset(arena.data(), kNanBits, arena.bytes());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
-    void** const first = pointers.data() + step.first_pointer;
     const Clock::time_point start = Clock::now();
-    step.kernel.run({first, first + step.input_count, step.workspace, &run});
+    step.kernel.run(arguments(step, run));
     if (profiling) {
       options.device->synchronize();
       seconds[i] += std::chrono::duration<double>(Clock::now() - start).count();
@@ -202,6 +210,7 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   if (options.poison && options.device->kind() != DeviceKind::cpu) {
     fail(ErrorKind::argument, "poisoning needs the cpu, not ", options.device->name());
   }
+  passes::choose_layouts(*state_->graph, *options.device);
   state_->prepare_kernels();
   state_->place();
   state_->bound_inputs.resize(state_->inputs.size());
@@ -256,21 +265,27 @@ std::size_t Plan::step_count() const {
   return state_->steps.size();
 }
 
-std::vector<std::string> Plan::describe_steps() const {
-  std::vector<std::string> lines;
-  for (const Step& step : state_->steps) {
-    lines.push_back(text(step.node->label(), " by ", step.kernel.name));
+std::vector<StepProfile> Plan::profile() const {
+  const auto bytes_of_value = [](const Value* value) {
+    return value == nullptr ? 0 : bytes_of(value->dtype(), value->known_shape().size());
+  };
+  std::vector<StepProfile> profiles;
+  for (std::size_t i = 0; i < state_->steps.size(); ++i) {
+    const Step& step = state_->steps[i];
+    std::size_t bytes = 0;
+    for (const Value* input : step.node->inputs()) bytes += bytes_of_value(input);
+    for (int k = 0; k < step.node->output_count(); ++k) {
+      bytes += bytes_of_value(step.node->output(k));
+    }
+    profiles.push_back(
+        {step.node, step.kernel.name, bytes, state_->seconds.empty() ? 0.0 : state_->seconds[i]});
   }
-  return lines;
+  return profiles;
 }
 
 void Plan::set_profiling(bool on) {
   state_->profiling = on;
-  state_->seconds.assign(state_->steps.size(), 0.0);
-}
-
-const std::vector<double>& Plan::step_seconds() const {
-  return state_->seconds;
+  if (on) state_->seconds.assign(state_->steps.size(), 0.0);
 }
 
 }  // namespace graft

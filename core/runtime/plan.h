@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/device/device.h"
@@ -19,6 +19,14 @@ struct PlanOptions {
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
   /// before it is written then shows. For tests; slow.
   bool poison = false;
+};
+
+/// What one step is and what it cost while profiling was on.
+struct StepProfile {
+  const Node* node;         ///< lives as long as the plan
+  std::string_view kernel;  ///< "onednn", "plain", ...
+  std::size_t bytes;        ///< of its inputs and outputs
+  double seconds;           ///< all measured runs together
 };
 
 /// A graph of known shapes made ready to run: prepared kernels in order, every buffer placed. After
@@ -48,11 +56,10 @@ class Plan {
   /// The most bytes that are alive at one step.
   std::size_t lower_bound_bytes() const;
   std::size_t step_count() const;
-  /// "Conv 'conv1' by onednn" for each step: for `graft bench` and tests.
-  std::vector<std::string> describe_steps() const;
-  /// Seconds that each step took, summed over the runs since profiling was switched on.
+  /// One entry a step, in order of running.
+  std::vector<StepProfile> profile() const;
+  /// Switches the measuring of each step on (from zero) or off.
   void set_profiling(bool on);
-  const std::vector<double>& step_seconds() const;
 
  private:
   struct State;

@@ -35,6 +35,7 @@ Session::Session(const Model& model, const SessionOptions& options)
     : state_(std::make_unique<State>()) {
   Model copy = model.clone();
   passes::upgrade_opset(copy);
+  passes::inference_mode(copy.graph());
   for (Value* initializer : copy.graph().initializers()) {
     initializer->is_variable = options.weights_change && is_float(initializer->dtype()) &&
                                initializer->initializer().rank() > 0;

@@ -102,6 +102,42 @@ TEST(Loss, BinaryCrossEntropyWithLogits) {
                 {-0.125F, 0, 0, 0.125F});
 }
 
+/// Two steps, classes blank and a, each 1/2: "a" is spelled by aa, a_, _a, of probability 3/4. In
+/// each step a stands in two of these three, the blank in one.
+TEST(Loss, Ctc) {
+  const float half = std::log(0.5F);
+  const Tensor scores = Tensor::from<float>({2, 1, 2}, {half, half, half, half});
+  const Tensor target = Tensor::from<std::int64_t>({1, 1}, {1});
+  expect_result(evaluate_loss(ctc(), scores, target), -std::log(0.75F),
+                {-1.0F / 3, -2.0F / 3, -1.0F / 3, -2.0F / 3});
+  // Class 1 as the blank: the same with the classes exchanged.
+  expect_result(evaluate_loss(ctc(1), scores, Tensor::from<std::int64_t>({1, 1}, {0})),
+                -std::log(0.75F), {-2.0F / 3, -1.0F / 3, -2.0F / 3, -1.0F / 3});
+}
+
+/// A target of two labels counts half; padding is not part of it, and an empty one is spelled by
+/// blanks alone.
+TEST(Loss, CtcDividesByTheLengthOfTheTarget) {
+  const float third = std::log(1.0F / 3);
+  const Tensor scores = Tensor::from<float>({2, 2, 3}, std::vector<float>(std::size_t{12}, third));
+  const Tensor target = Tensor::from<std::int64_t>({2, 2}, {1, 2, -1, -1});
+  const float spelled = std::log(9.0F);  // one of nine paths, for either
+  EXPECT_NEAR(evaluate_loss(ctc(), scores, target).loss, (spelled / 2 + spelled) / 2, 1e-6F);
+}
+
+/// aa needs a blank between: three steps.
+TEST(Loss, CtcOfATargetThatDoesNotFit) {
+  const Tensor scores = Tensor::zeros(DType::f32, {2, 1, 2});
+  const Tensor target = Tensor::from<std::int64_t>({1, 2}, {1, 1});
+  EXPECT_TRUE(std::isinf(evaluate_loss(ctc(), scores, target).loss));
+  expect_result(evaluate_loss(ctc(0, true), scores, target), 0.0F, {0, 0, 0, 0});
+}
+
+TEST(Loss, CtcTargetsMayEndEarlyButNotLeaveTheClasses) {
+  EXPECT_NO_THROW(check_class_targets(ctc(), Tensor::from<std::int64_t>({1, 2}, {1, -1}), 2));
+  EXPECT_THROW(check_class_targets(ctc(), Tensor::from<std::int64_t>({1, 2}, {1, 2}), 2), Error);
+}
+
 TEST(Loss, WhatDoesNotFitIsNamed) {
   const Tensor logits = Tensor::zeros(DType::f32, {4, 3});
   const auto fails = [](const Loss& loss, const Tensor& prediction, const Tensor& target) {
@@ -115,12 +151,14 @@ TEST(Loss, WhatDoesNotFitIsNamed) {
   EXPECT_THAT(fails(mse(), logits, Tensor::zeros(DType::i64, {4, 3})), HasSubstr("wanted floats"));
   EXPECT_THAT(fails(token_cross_entropy(), logits, Tensor::zeros(DType::i64, {4})),
               HasSubstr("wanted [B,T,C]"));
+  EXPECT_THAT(fails(ctc(), Tensor::zeros(DType::f32, {4, 2, 3}), Tensor::zeros(DType::i64, {3, 2})),
+              HasSubstr("wanted a target of shape [2,2]"));
   EXPECT_THAT(std::string(error_of([] { loss_from_name("hinge"); }).what()),
               HasSubstr("unknown loss 'hinge'; valid: cross_entropy, token_cross_entropy, nll"));
 }
 
 TEST(Loss, EveryNameIsALoss) {
-  EXPECT_EQ(loss_names().size(), 7U);
+  EXPECT_EQ(loss_names().size(), 8U);
   for (const std::string& name : loss_names()) EXPECT_EQ(loss_from_name(name).name, name);
 }
 

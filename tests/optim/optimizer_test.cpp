@@ -99,8 +99,10 @@ TEST(Optimizer, StateIsNamedAfterItsParameter) {
   parameter->is_variable = true;
   const Expr lr = builder.expr(builder.constant(Tensor::scalar(0.1F)));
   const Expr step = builder.expr(builder.constant(Tensor::scalar(std::int64_t{1})));
-  const std::vector<Value*> state =
+  const AddedUpdate added =
       add_update(builder, AdamW{}, {parameter, builder.expr(parameter)}, {lr, step});
+  EXPECT_EQ(added.parameter->name(), "w.new");
+  const std::vector<Value*>& state = added.state;
   ASSERT_EQ(state.size(), 2U);
   EXPECT_EQ(state[0]->name(), "w.mean");
   EXPECT_EQ(state[1]->name(), "w.square");
@@ -109,7 +111,8 @@ TEST(Optimizer, StateIsNamedAfterItsParameter) {
     EXPECT_EQ(value->known_shape(), Shape({2, 3}));
     EXPECT_THAT(to_double(value->initializer()), ::testing::Each(0.0));
   }
-  EXPECT_TRUE(add_update(builder, SGD{}, {parameter, builder.expr(parameter)}, {lr, step}).empty());
+  EXPECT_TRUE(
+      add_update(builder, SGD{}, {parameter, builder.expr(parameter)}, {lr, step}).state.empty());
 }
 
 TEST(Optimizer, Names) {

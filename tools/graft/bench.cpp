@@ -14,6 +14,7 @@
 #include "tools/graft/cost.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/machine.h"
+#include "tools/graft/profile.h"
 #include "tools/graft/tensor_files.h"
 #include "tools/graft/train_arguments.h"
 #include "tools/graft/verb.h"
@@ -31,8 +32,23 @@ struct Arguments {
   std::string target;
   ComputeArguments compute;
   double seconds = 3.0;
+  bool profile = false;
+  std::string trace;
   bool json = false;
+
+  bool measures_steps() const { return profile || !trace.empty(); }
 };
+
+/// Where the time of some more runs goes.
+template <class Runner>
+void show_profile(const Arguments& arguments, Runner& runner, const std::function<void()>& run) {
+  constexpr int kRuns = 10;
+  runner.set_profiling(true);
+  for (int i = 0; i < kRuns; ++i) run();
+  runner.set_profiling(false);
+  if (arguments.profile) print_profile(std::cerr, runner.profile(), kRuns);
+  if (!arguments.trace.empty()) write_trace(arguments.trace, runner.profile(), kRuns);
+}
 
 /// One batch: what the files hold, or made-up numbers of the right type.
 struct BenchData {
@@ -95,8 +111,7 @@ BenchData make_data(const Arguments& arguments, const Model& model, const Loss& 
     const ValueType prediction = data.graph->outputs().front()->type();
     const Shape shape = prediction.shape ? prediction.shape->known().value_or(Shape()) : Shape();
     const ValueType type = target_type(loss, prediction);
-    const std::int64_t classes = has_class_targets(loss) ? shape[class_axis(loss, shape)] : 1;
-    data.target = made_up(type, 1000, std::max<std::int64_t>(classes, 1));
+    data.target = made_up(type, 1000, std::max<std::int64_t>(class_count(loss, shape), 1));
   }
   return data;
 }
@@ -150,6 +165,9 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   figures.first_loss = step.run(data.inputs, data.target);
   figures.times = repeat(arguments.seconds, [&] { step.run(data.inputs, data.target); });
   figures.arena_bytes = step.arena_bytes();
+  if (arguments.measures_steps()) {
+    show_profile(arguments, step, [&] { step.run(data.inputs, data.target); });
+  }
   return figures;
 }
 
@@ -161,6 +179,7 @@ Figures bench_inference(const Arguments& arguments, const BenchData& data) {
   Figures figures;
   figures.times = repeat(arguments.seconds, [&] { plan.run(inputs); });
   figures.arena_bytes = plan.arena_bytes();
+  if (arguments.measures_steps()) show_profile(arguments, plan, [&] { plan.run(inputs); });
   return figures;
 }
 
@@ -228,6 +247,8 @@ Run add_bench(CLI::App& app) {
   app.add_option("--seconds", arguments->seconds, "how long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));
+  app.add_flag("--profile", arguments->profile, "show on stderr where the time goes");
+  app.add_option("--trace", arguments->trace, "write an average step in Chrome's trace format");
   app.add_flag("--json", arguments->json, "print a JSON line");
   return [arguments] { return bench(*arguments); };
 }

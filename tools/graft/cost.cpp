@@ -67,8 +67,11 @@ std::unique_ptr<Graph> bound_graph(const Model& newest, const std::vector<ValueT
 }
 
 ValueType target_type(const Loss& loss, const ValueType& prediction) {
-  if (!has_class_targets(loss)) return prediction;
   const Shape shape = prediction.shape ? prediction.shape->known().value_or(Shape()) : Shape();
+  if (has_sequence_targets(loss) && shape.rank() == 3) {
+    return {DType::i64, SymShape(Shape{shape[1], shape[0] / 2})};  // half as long as the prediction
+  }
+  if (!has_class_targets(loss)) return prediction;
   const int axis = class_axis(loss, shape);
   if (axis < 0 || axis >= shape.rank()) {
     fail(ErrorKind::shape, loss.name, ": the prediction is ", prediction,
@@ -92,7 +95,7 @@ StepMemory plan_step_memory(const Model& newest, const Loss& loss, const Optimiz
   const TrainOptions options{.loss = loss, .optimizer = optimizer};
   StateTensors state;
   StepGraph built =
-      build_step_graph(model, options, parameters, inputs, target, StepKind::update, state);
+      build_step_graph(model, options, {parameters}, inputs, target, StepKind::update, state);
   memory.arena_bytes = Plan(std::move(built.graph)).arena_bytes();
   for (const auto& [name, tensor] : state) memory.optimizer_bytes += tensor.bytes();
   return memory;

@@ -76,6 +76,7 @@ Loss assumed_loss(const std::string& name, const Value& output) {
 
 void find_training(Findings& found) {
   Graph& graph = found.newest.graph();
+  edit::separate_initializers(graph);
   do {
     passes::infer_shapes(graph);
   } while (passes::choose_branches(graph) || passes::unroll_loops(graph));

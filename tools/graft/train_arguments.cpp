@@ -94,6 +94,11 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
   app.add_option("--trainable", arguments.trainable,
                  "train only parameters whose whole name matches this regular expression");
   app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one");
+  app.add_option_function<std::vector<std::string>>(
+         "--tied", [&](const std::vector<std::string>& names) { arguments.tied.push_back(names); },
+         "NAME,NAME: initializers that are one parameter (equal, or transposed)")
+      ->delimiter(',')
+      ->trigger_on_parse();
   app.add_flag("--augment", arguments.augment, "random crops (padding 4) and mirror images");
   app.add_option("--validate", arguments.validate,
                  "data to measure on after each epoch, or 'none' (default: the test split of "
@@ -115,6 +120,7 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.schedule = make_schedule(arguments.schedule, options.total_updates);
   options.trainable = arguments.trainable;
   options.freeze = arguments.freeze;
+  options.tied = arguments.tied;
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.clip = {.norm = arguments.clip_norm, .value = arguments.clip_value};

@@ -45,6 +45,7 @@ struct TrainArguments {
   int accumulate = 1;
   std::string trainable;
   std::string freeze;
+  std::vector<std::vector<std::string>> tied;
   bool augment = false;
   std::string validate;
   bool json = false;

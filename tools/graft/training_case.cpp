@@ -19,6 +19,7 @@ struct Record {
   Optimizer optimizer;
   int steps = 0;
   std::vector<std::string> trainable;
+  std::vector<std::vector<std::string>> tied;
   std::vector<double> losses;
   Tolerance tolerance;
 };
@@ -86,15 +87,12 @@ Record read_record(const fs::path& path) {
   constexpr std::uint64_t kMostBytes = 1 << 26;
   try {
     const Json json = Json::parse(read_file(path, kMostBytes));
-    if (json.contains("tied")) {
-      fail(ErrorKind::unsupported,
-           "initializers that train as one ('tied'): ", json.at("tied").dump());
-    }
     Record record;
     record.loss = loss_from_name(json.at("loss").get<std::string>());
     record.optimizer = parse_optimizer(json.at("optimizer"));
     record.steps = json.at("steps").get<int>();
     record.trainable = json.at("trainable").get<std::vector<std::string>>();
+    record.tied = json.value("tied", record.tied);
     record.losses = json.at("losses").get<std::vector<double>>();
     record.tolerance = {json.at("rtol").get<double>(), json.at("atol").get<double>()};
     if (record.steps < 1 || record.losses.size() != static_cast<std::size_t>(record.steps)) {
@@ -168,6 +166,7 @@ class TrainingCase {
     options.loss = record_.loss;
     options.optimizer = record_.optimizer;
     options.parameters = record_.trainable;
+    options.tied = record_.tied;
     options.device = device_;
     return options;
   }

@@ -48,7 +48,7 @@ class CpuDevice final : public Device {
 }  // namespace
 
 Device& cpu() {
-  static CpuDevice device;
+  static CpuDevice& device = *new CpuDevice;  // not destroyed: tensors in statics may outlive it
   return device;
 }
 

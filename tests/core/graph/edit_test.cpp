@@ -209,5 +209,24 @@ TEST(Rename, ChangesOneName) {
   verify(model);
 }
 
+TEST(SeparateInitializers, IdentityOfAConstantBecomesAConstantOfItsOwn) {
+  Graph graph;
+  Value* const x = graph.add_input("x", f32({2}));
+  Value* const w = graph.add_initializer("w", Tensor::from<float>({2}, {1, 1}));
+  Value* const v = graph.add_node("Identity", "", {w}, {"v"})->output();
+  Value* const copy = graph.add_node("Identity", "", {x}, {"copy"})->output();
+  Value* const product = graph.add_node("Mul", "", {copy, v}, {"product"})->output();
+  graph.add_output(graph.add_node("Mul", "", {product, w}, {"y"})->output());
+  EXPECT_EQ(edit::separate_initializers(graph), 1U);
+  EXPECT_EQ(graph.node_count(), 3U);
+  Value* const own = product->producer()->input(1);
+  EXPECT_EQ(own->name(), "v");
+  ASSERT_TRUE(own->is_initializer());
+  EXPECT_NE(own->initializer().data(), w->initializer().data());
+  EXPECT_EQ(own->initializer().values<const float>()[1], 1.0F);
+  verify(graph);
+  EXPECT_EQ(edit::separate_initializers(graph), 0U);
+}
+
 }  // namespace
 }  // namespace graft

@@ -74,5 +74,64 @@ TEST(CastLike, TakesTheTypeOfTheOther) {
   EXPECT_EQ(call_op("CastLike", {x, Tensor::scalar<std::int32_t>(0)})[0].dtype(), DType::i32);
 }
 
+/// Elements of a type of at most 8 bits by their bits.
+Tensor of_bits(DType dtype, const Shape& shape, std::vector<std::uint8_t> bytes) {
+  return Tensor::from_bytes(dtype, shape, bytes.data(), bytes.size());
+}
+std::vector<int> bits(const Tensor& tensor) {
+  const auto* const bytes = static_cast<const std::uint8_t*>(tensor.data());
+  return {bytes, bytes + tensor.bytes()};
+}
+
+TEST(Cast, Float8RoundsToEvenAndSaturates) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  // 1.0625 and 1.1875 lie half way between steps of 1/8; 2^-10 is half the least subnormal.
+  const Tensor x = Tensor::from<float>(
+      {8}, {1.0625F, 1.1875F, -0.0F, 0x1p-10F, 0x1.8p-10F, 448, 1e6F, -infinity});
+  EXPECT_THAT(bits(cast_to(DType::f8e4m3fn, x)),
+              ElementsAre(0x38, 0x3a, 0x80, 0x00, 0x01, 0x7e, 0x7e, 0xfe));
+  const auto open =
+      call_op("Cast", {x}, {{"to", static_cast<int>(DType::f8e5m2)}, {"saturate", 0}});
+  EXPECT_THAT(bits(open[0]), ElementsAre(0x3c, 0x3d, 0x80, 0x14, 0x16, 0x5f, 0x7c, 0xfc));
+}
+
+TEST(Cast, Float8WithoutNegativeZero) {
+  const Tensor x = Tensor::from<float>({4}, {-0.0F, -1e-9F, NAN, -240});
+  EXPECT_THAT(bits(cast_to(DType::f8e4m3fnuz, x)), ElementsAre(0x00, 0x00, 0x80, 0xff));
+  EXPECT_THAT(floats(cast_to(DType::f32, of_bits(DType::f8e4m3fnuz, {2}, {0xff, 0x01}))),
+              ElementsAre(-240, 0x1p-10F));
+}
+
+TEST(Cast, ScalesArePowersOfTwo) {
+  const Tensor x = Tensor::from<float>({4}, {1, 1.25F, 1.5F, 1.75F});
+  const auto rounded = [&](const char* mode) {
+    return bits(
+        call_op("Cast", {x}, {{"to", static_cast<int>(DType::f8e8m0)}, {"round_mode", mode}})[0]);
+  };
+  EXPECT_THAT(rounded("up"), ElementsAre(127, 128, 128, 128));
+  EXPECT_THAT(rounded("down"), ElementsAre(127, 127, 127, 127));
+  EXPECT_THAT(rounded("nearest"), ElementsAre(127, 127, 128, 128));
+  EXPECT_THAT(floats(cast_to(DType::f32, of_bits(DType::f8e8m0, {2}, {126, 130}))),
+              ElementsAre(0.5F, 8));
+}
+
+TEST(Cast, SmallTypesArePackedFromTheLowBits) {
+  const Tensor x = Tensor::from<float>({3}, {1.9F, -2.9F, 7});
+  EXPECT_THAT(bits(cast_to(DType::i4, x)), ElementsAre(0xe1, 0x07));
+  EXPECT_THAT(bits(cast_to(DType::u2, Tensor::from<std::int32_t>({5}, {1, 2, 3, 4, 1}))),
+              ElementsAre(0b00111001, 0b01));
+  EXPECT_THAT(floats(cast_to(DType::f32, of_bits(DType::i4, {3}, {0xe1, 0x07}))),
+              ElementsAre(1, -2, 7));
+  EXPECT_THAT(floats(cast_to(DType::f32, of_bits(DType::f4e2m1, {4}, {0x71, 0xb4}))),
+              ElementsAre(0.5F, 6, 2, -1.5F));
+}
+
+TEST(BitCast, KeepsTheBits) {
+  const Tensor x = Tensor::from<float>({1}, {1});
+  EXPECT_THAT(values<std::int32_t>(call_op("BitCast", {x}, {{"to", 6}})[0]),
+              ElementsAre(0x3f800000));
+  EXPECT_THROW(call_op("BitCast", {x}, {{"to", 7}}), Error);
+}
+
 }  // namespace
 }  // namespace graft

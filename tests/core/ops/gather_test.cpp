@@ -2,6 +2,7 @@
 
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
+#include "tests/core/ops/rule_gradient.h"
 
 namespace graft {
 namespace {
@@ -106,6 +107,24 @@ TEST(GatherNd, RefusesWhatDoesNotFit) {
   EXPECT_EQ(kind(ids({1, 1}, {0}), 2), ErrorKind::shape);
   EXPECT_EQ(kind(ids({1, 1}, {0}), -1), ErrorKind::shape);
   EXPECT_EQ(kind(ids({}, {0}), 0), ErrorKind::shape);
+}
+
+TEST(ScatterElements, GradientsOfReductions) {
+  const Tensor data = Tensor::from<float>({3}, {2, 5, 0});
+  const Tensor indices = Tensor::from<std::int64_t>({4}, {0, 1, 1, 2});
+  const Tensor dy = Tensor::from<float>({3}, {1, 6, 10});
+  const auto gradients = [&](const char* reduction, std::initializer_list<float> updates) {
+    return testing::rule_gradients("ScatterElements",
+                                   {data, indices, Tensor::from<float>({4}, updates)}, dy,
+                                   {{"reduction", reduction}});
+  };
+  const auto greatest = gradients("max", {1, 5, 5, 4});
+  EXPECT_THAT(floats(greatest[0]), ElementsAre(1, 2, 0));
+  EXPECT_THAT(floats(greatest[2]), ElementsAre(0, 2, 2, 10));
+  const auto product = gradients("mul", {0, 3, 0, 4});
+  EXPECT_THAT(floats(product[0]), ElementsAre(0, 0, 40));
+  EXPECT_THAT(floats(product[2]), ElementsAre(2, 0, 90, 0));
+  EXPECT_THAT(floats(gradients("mul", {0, 0, 0, 4})[2]), ElementsAre(2, 0, 0, 0));
 }
 
 }  // namespace

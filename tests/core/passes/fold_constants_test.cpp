@@ -44,6 +44,15 @@ TEST(FoldConstants, VariablesAndRandomOpsStay) {
   EXPECT_FALSE(fold_constants(graph)) << "nothing is left to fold";
 }
 
+TEST(FoldConstants, EyeLikeNeedsAShapeOnly) {
+  Graph graph("g");
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{2, 2}}));
+  graph.add_output(call("EyeLike", {x}).value());
+  EXPECT_TRUE(fold_constants(graph));
+  EXPECT_EQ(to_double(graph.outputs()[0]->initializer()), (std::vector<double>{1, 0, 0, 1}));
+}
+
 /// One number expanded to more than 64 MB stays a node: files must not fill the memory.
 TEST(FoldConstants, LargeResultsStay) {
   Graph graph("g");

@@ -1,0 +1,226 @@
+// Convolutions want channels last; views, matrix products and the graph's border want row-major.
+// Values that must share a layout (around an Add, say) form a group; each group takes the layout
+// that costs fewer copied bytes. Start at LayoutChooser::run.
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/ops/builder.h"
+#include "core/ops/registry.h"
+#include "core/passes/pass.h"
+#include "core/passes/verify_internal.h"
+
+namespace graft::passes {
+namespace {
+
+/// Whether the bytes of the value depend on its layout.
+bool is_image(const Value* value) {
+  return value != nullptr && !is_layout_neutral(value->known_shape());
+}
+
+bool lists(const std::vector<int>& slots, int index) {
+  return std::ranges::find(slots, index) != slots.end();
+}
+
+/// Images that an op takes in either layout, and those that must be row-major.
+struct Operands {
+  std::vector<Value*> free;
+  std::vector<Value*> pinned;
+};
+
+class Groups {
+ public:
+  int of(const Value* value) {
+    const auto [at, is_new] = index_.try_emplace(value, static_cast<int>(parents_.size()));
+    if (is_new) parents_.push_back(at->second);
+    return root(at->second);
+  }
+  void unite(const Value* a, const Value* b) { parents_[at(of(a))] = of(b); }
+  std::size_t size() const { return parents_.size(); }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  int root(int i) {
+    while (parents_[at(i)] != i) i = parents_[at(i)] = parents_[at(parents_[at(i)])];
+    return i;
+  }
+  std::unordered_map<const Value*, int> index_;
+  std::vector<int> parents_;
+};
+
+class LayoutChooser {
+ public:
+  LayoutChooser(Graph& graph, Device& device) : graph_(graph), device_(device) {}
+
+  bool run() {
+    for (const auto& node : graph_.nodes()) collect(*node);
+    if (!wants_channels_last_) return false;
+    pin_border();
+    choose();
+    std::vector<Value*> chosen;
+    for (Value* value : values_) {
+      if (is_chosen(value)) chosen.push_back(value);
+    }
+    number_nodes();
+    for (Value* value : chosen) lay_out(value);
+    return !chosen.empty();
+  }
+
+ private:
+  void collect(const Node& node) {
+    const Operands operands = operands_of(node);
+    for (Value* value : operands.pinned) pin(value, node);
+    const LayoutRule::Kind kind = rule_of(node).kind;
+    for (Value* value : operands.free) {
+      groups_.of(value);
+      values_.push_back(value);
+      if (kind == LayoutRule::Kind::each) {
+        saved_bytes_[value] += bytes(value);
+        wants_channels_last_ = true;
+      } else {
+        groups_.unite(value, operands.free.front());
+      }
+    }
+  }
+
+  static const LayoutRule& rule_of(const Node& node) {
+    static const LayoutRule row_major;
+    const OpDef* const def = OpRegistry::instance().find(node);
+    return def == nullptr ? row_major : def->layout;
+  }
+
+  Operands operands_of(const Node& node) const {
+    const LayoutRule& rule = rule_of(node);
+    const bool is_elementwise = rule.kind == LayoutRule::Kind::elementwise;
+    Operands operands;
+    const auto sort = [&](Value* value, bool is_listed) {
+      if (!is_image(value)) return;
+      (is_listed ? operands.free : operands.pinned).push_back(value);
+    };
+    for (int i = 0; i < node.input_count(); ++i) {
+      sort(node.input(i), lists(rule.inputs, i) || (is_elementwise && rule.inputs.empty()));
+    }
+    for (int i = 0; i < node.output_count(); ++i) {
+      sort(node.output(i), lists(rule.outputs, i) || is_elementwise);
+    }
+    if (!operands.free.empty() &&
+        !(is_elementwise ? is_even(node, rule) : has_channels_last_kernel(node, operands))) {
+      operands.pinned.insert(operands.pinned.end(), operands.free.begin(), operands.free.end());
+      operands.free.clear();
+    }
+    return operands;
+  }
+
+  /// What broadcasts in an elementwise op lies the same in both layouts.
+  static bool is_even(const Node& node, const LayoutRule& rule) {
+    const Shape shape = node.output(0)->known_shape();
+    for (int i = 0; i < node.input_count(); ++i) {
+      if (node.input(i) == nullptr || !(rule.inputs.empty() || lists(rule.inputs, i))) continue;
+      const Shape operand = with_leading_ones(node.input(i)->known_shape(), shape.rank());
+      if (operand != shape && !is_layout_neutral(operand)) return false;
+    }
+    return true;
+  }
+
+  bool has_channels_last_kernel(const Node& node, const Operands& operands) const {
+    for (Value* value : operands.free) value->layout = Layout::channels_last;
+    const bool found = static_cast<bool>(find_kernel(node, device_).run);
+    for (Value* value : operands.free) value->layout = Layout::row_major;
+    return found;
+  }
+
+  void pin(Value* value, const Node& node) { pinned_[value].insert(&node); }
+
+  /// What callers see is row-major; so is what bodies read.
+  void pin_border() {
+    for (Value* value : values_) {
+      if (value->producer() == nullptr || value->is_graph_output()) pinned_[value];
+      for (const Use& use : value->uses()) {
+        if (&use.node->graph() != &graph_) pin(value, *use.node);
+      }
+    }
+  }
+
+  void choose() {
+    saved_.resize(groups_.size());
+    std::unordered_set<const Value*> seen;
+    for (const Value* value : values_) {
+      if (!seen.insert(value).second) continue;
+      double& saved = saved_[static_cast<std::size_t>(groups_.of(value))];
+      if (saved_bytes_.contains(value)) saved += saved_bytes_.at(value);
+      if (pinned_.contains(value)) saved -= bytes(value);
+    }
+  }
+
+  bool is_chosen(const Value* value) {
+    return saved_[static_cast<std::size_t>(groups_.of(value))] > 0.0 && done_.insert(value).second;
+  }
+
+  void number_nodes() {
+    int number = 0;
+    for (const auto& node : graph_.nodes()) order_[node.get()] = number++;
+  }
+
+  bool is_pinned_for(const Value* value, const Node* node) const {
+    const auto at = pinned_.find(value);
+    return at != pinned_.end() && at->second.contains(node);
+  }
+
+  void lay_out(Value* value) {
+    const bool is_made_row_major =
+        value->producer() == nullptr || is_pinned_for(value, value->producer());
+    std::vector<Use> others;  // readers that want the layout in which the value is not made
+    for (const Use& use : value->uses()) {
+      if (is_pinned_for(value, use.node) != is_made_row_major) others.push_back(use);
+    }
+    if (!is_made_row_major) value->layout = Layout::channels_last;
+    const bool is_output = !is_made_row_major && value->is_graph_output();
+    if (others.empty() && !is_output) return;
+    Value* const copy = add_copy(value, others);
+    copy->layout = is_made_row_major ? Layout::channels_last : Layout::row_major;
+    for (const Use& use : others) use.node->set_input(use.index, copy);
+    if (is_output) {
+      std::vector<Value*> outputs = graph_.outputs();
+      std::ranges::replace(outputs, value, copy);
+      graph_.set_outputs(outputs);
+    }
+  }
+
+  /// Before its first reader.
+  Value* add_copy(Value* value, const std::vector<Use>& readers) {
+    Node* before = nullptr;
+    for (const Use& use : readers) {
+      if (&use.node->graph() != &graph_) continue;
+      if (before == nullptr || order_.at(use.node) < order_.at(before)) before = use.node;
+    }
+    Builder builder(graph_, before);
+    Node* const node = builder.node("Relayout", kInternalDomain, {value}, 1, {});
+    return node->output(0);
+  }
+
+  static double bytes(const Value* value) {
+    return static_cast<double>(bytes_of(value->dtype(), value->known_shape().size()));
+  }
+
+  Graph& graph_;
+  Device& device_;
+  Groups groups_;
+  std::vector<Value*> values_;  // free somewhere; with repeats
+  std::unordered_map<const Value*, double> saved_bytes_;
+  std::unordered_map<const Value*, std::unordered_set<const Node*>> pinned_;
+  std::unordered_set<const Value*> done_;
+  std::unordered_map<const Node*, int> order_;
+  std::vector<double> saved_;  // by group: bytes that channels last would not copy
+  bool wants_channels_last_ = false;
+};
+
+}  // namespace
+
+bool choose_layouts(Graph& graph, Device& device) {
+  const bool changed = LayoutChooser(graph, device).run();
+  verify_in_debug(graph);
+  return changed;
+}
+
+}  // namespace graft::passes

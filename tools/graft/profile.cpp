@@ -1,0 +1,127 @@
+#include "tools/graft/profile.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "io/file.h"
+#include "tools/graft/format_internal.h"
+
+namespace graft::cli {
+namespace {
+
+/// Steps that are alike, added up.
+struct Group {
+  std::string name;
+  int steps = 0;
+  double seconds = 0.0;
+  double operations = 0.0;
+  double bytes = 0.0;
+
+  void add(const StepProfile& step) {
+    ++steps;
+    seconds += step.seconds;
+    operations += operations_of(*step.node);
+    bytes += static_cast<double>(step.bytes);
+  }
+};
+
+std::string shapes_of(const Node& node) {
+  std::string result;
+  for (const Value* input : node.inputs()) {
+    if (input != nullptr) result += text(result.empty() ? "" : " ", input->type());
+  }
+  return result;
+}
+
+void print_group(std::ostream& out, const Group& group, double total, int runs) {
+  const double seconds = group.seconds / runs;
+  const double rate = seconds > 0.0 ? 1e-9 / seconds : 0.0;
+  out << std::setw(8) << fixed(seconds * 1e3, 3) << std::setw(8)
+      << fixed(100.0 * group.seconds / total, 1) << std::setw(7) << group.steps << std::setw(9)
+      << fixed(group.operations * rate, 1) << std::setw(8) << fixed(group.bytes * rate, 1) << "  "
+      << group.name << '\n';
+}
+
+void print_groups(std::ostream& out, std::vector<Group> groups, double total, int runs,
+                  std::size_t most) {
+  out << "      ms       %  steps  GFLOP/s    GB/s\n";
+  std::ranges::sort(groups, std::ranges::greater{}, &Group::seconds);
+  if (groups.size() > most) groups.resize(most);
+  for (const Group& group : groups) print_group(out, group, total, runs);
+}
+
+/// For each element of `result`, all axes but the first of weight [out, in/groups, kernel...].
+double products(const Value* result, const Value* weight) {
+  const Shape shape = weight->known_shape();
+  return static_cast<double>(result->known_shape().size()) *
+         static_cast<double>(shape.size(1, shape.rank()));
+}
+
+}  // namespace
+
+double operations_of(const Node& node) {
+  if (node.is("Conv")) return 2.0 * products(node.output(0), node.input(1));
+  if (node.is("ConvTranspose") || node.is("ConvInputGrad", kInternalDomain)) {
+    return 2.0 * products(node.input(0), node.input(1));
+  }
+  if (node.is("ConvWeightGrad", kInternalDomain)) {
+    return 2.0 * products(node.input(1), node.output(0));
+  }
+  if (node.is("MatMul") || node.is("Gemm")) {
+    const Shape a = node.input(0)->known_shape();
+    const bool is_transposed = node.is("Gemm") && node.attributes.get_int("transA", 0) != 0;
+    const double length = static_cast<double>(a[is_transposed ? 0 : a.rank() - 1]);
+    return 2.0 * length * static_cast<double>(node.output(0)->known_shape().size());
+  }
+  return 0.0;
+}
+
+void print_profile(std::ostream& out, const std::vector<StepProfile>& steps, int runs) {
+  constexpr std::size_t kSlowest = 25;
+  std::map<std::string, Group> by_op;
+  std::vector<Group> single;
+  double total = 0.0;
+  for (const StepProfile& step : steps) {
+    const std::string op = text(step.node->op_type(), " by ", step.kernel);
+    Group& group = by_op[op];
+    group.name = op;
+    group.add(step);
+    Group& one = single.emplace_back();
+    one.name = text(op, " ", shapes_of(*step.node));
+    one.add(step);
+    total += step.seconds;
+  }
+  std::vector<Group> ops;
+  for (auto& [name, group] : by_op) ops.push_back(std::move(group));
+  out << "by op, of " << fixed(total / runs * 1e3, 3) << " ms in " << steps.size() << " steps\n";
+  print_groups(out, std::move(ops), total, runs, steps.size());
+  out << "slowest steps\n";
+  print_groups(out, std::move(single), total, runs, kSlowest);
+}
+
+void write_trace(const std::string& path, const std::vector<StepProfile>& steps, int runs) {
+  nlohmann::json events = nlohmann::json::array();
+  double start = 0.0;
+  for (const StepProfile& step : steps) {
+    const double microseconds = step.seconds / runs * 1e6;
+    events.push_back({{"name", step.node->op_type()},
+                      {"ph", "X"},
+                      {"pid", 0},
+                      {"tid", 0},
+                      {"ts", start},
+                      {"dur", microseconds},
+                      {"args",
+                       {{"node", step.node->label()},
+                        {"kernel", step.kernel},
+                        {"inputs", shapes_of(*step.node)},
+                        {"operations", operations_of(*step.node)},
+                        {"bytes", step.bytes}}}});
+    start += microseconds;
+  }
+  write_file(path, nlohmann::json{{"traceEvents", std::move(events)}}.dump());
+}
+
+}  // namespace graft::cli
