@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/tensor/tensor.h"
+#include "core/tensor/datum.h"
 
 namespace graft {
 
@@ -10,6 +10,12 @@ namespace graft {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+};
+
+/// The same for data of any kind.
+struct NamedDatum {
+  std::string name;
+  Datum datum;
 };
 
 }  // namespace graft

@@ -57,6 +57,9 @@ std::string serialize(const Model& model);
 
 /// A TensorProto file (.pb), as in ONNX's backend tests. Throws as `load` does.
 NamedTensor load_tensor(const std::filesystem::path& path);
+/// A file (.pb) of the kind that the model's file gives `like` as its type: a TensorProto,
+/// SequenceProto, OptionalProto or MapProto. Throws as `load` does.
+NamedDatum load_data(const std::filesystem::path& path, const Value& like);
 void save_tensor(const std::filesystem::path& path, const Tensor& tensor,
                  std::string_view name = "");
 

@@ -135,6 +135,7 @@ std::vector<Datum> unique(const DynamicCall& call) {
   const bool sorted = call.attributes().get_int("sorted", 1) != 0;
   const std::int64_t outer = x.shape().size(0, axis);
   const std::int64_t inner = x.shape().size(axis + 1, x.rank());
+  check_entries(x, axis);
   Groups groups;
   if (x.dtype() == DType::string) {
     groups = group(Entries<std::string>{x.strings().data(), outer, x.shape()[axis], inner}, sorted);

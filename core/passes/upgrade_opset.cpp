@@ -76,7 +76,7 @@ class Upgrader {
       if (def == nullptr) {
         inline_call(*node, from);
         changed = true;
-      } else if (def->upgrade != nullptr && node->domain().empty()) {
+      } else if (def->upgrade != nullptr) {
         upgrade(*node, *def, from);
         changed = true;
       }

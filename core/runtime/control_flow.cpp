@@ -143,6 +143,7 @@ std::int64_t turns_of(const Node& node, DataSpan scanned, const std::vector<std:
   for (std::size_t i = 0; i < scanned.size(); ++i) {
     const Tensor& tensor = scanned[i].tensor();
     const int axis = normalize_axis(entry(axes, i), tensor.rank(), node.label());
+    check_entries(tensor, axis);
     const std::int64_t dim = tensor.shape()[axis];
     if (turns >= 0 && dim != turns) {
       fail(ErrorKind::shape, node.label(), ": scanned inputs have ", turns, " and ", dim,

@@ -86,6 +86,13 @@ Tensor narrow(const Tensor& tensor, int axis, std::int64_t start, std::int64_t l
   return result;
 }
 
+void check_entries(const Tensor& tensor, int axis) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  if (tensor.shape()[axis] > tensor.size() && tensor.shape()[axis] > kMost) {
+    fail(ErrorKind::unsupported, "cannot list the entries of ", tensor, " along axis ", axis);
+  }
+}
+
 Tensor select(const Tensor& tensor, int axis, std::int64_t index) {
   std::vector<std::int64_t> dims = tensor.shape().dims();
   dims.erase(dims.begin() + axis);

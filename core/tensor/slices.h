@@ -16,6 +16,10 @@ Tensor narrow(const Tensor& tensor, int axis, std::int64_t start, std::int64_t l
 /// Entry `index` of `axis`; the axis goes.
 Tensor select(const Tensor& tensor, int axis, std::int64_t index);
 
+/// Lists of entries along an axis must not grow beyond what data justify: a tensor without elements
+/// may have 2^60 entries. Throws Error{unsupported} if there are over a million more than elements.
+void check_entries(const Tensor& tensor, int axis);
+
 /// Joins along an axis that all tensors have. Throws Error{shape} or Error{type} if they do not
 /// fit, Error{argument} if there are none.
 Tensor concat(std::span<const Tensor> tensors, int axis);

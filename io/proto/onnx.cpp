@@ -11,11 +11,13 @@
 #include "core/graph/verify.h"
 #include "io/file.h"
 #include "io/proto/checker.h"
+#include "io/proto/data_proto.h"
 #include "io/proto/parse.h"
 #include "io/proto/reader.h"
 #include "io/proto/standard_functions.h"
 #include "io/proto/tensor_proto.h"
 #include "io/proto/validator.h"
+#include "io/proto/value_info.h"
 #include "io/proto/writer.h"
 
 namespace graft::onnx {
@@ -152,6 +154,12 @@ NamedTensor load_tensor(const std::filesystem::path& path) {
     const std::string who = "tensor '" + proto.name() + "'";
     check_tensor(proto, who, external);
     return NamedTensor{proto.name(), take_tensor(proto, who, external)};
+  });
+}
+
+NamedDatum load_data(const std::filesystem::path& path, const Value& like) {
+  return on_file("load", path, [&] {
+    return parse_data(read_file(path, kMaxMessageBytes), declared_type(like), folder_of(path));
   });
 }
 

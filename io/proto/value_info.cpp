@@ -40,6 +40,12 @@ void for_each_value(const Graph& graph, Visit&& visit) {
 
 }  // namespace
 
+pb::TypeProto declared_type(const Value& value) {
+  const auto entries = unpack<pb::GraphProto>(value.preserved_info);
+  const pb::ValueInfoProto* const leading = leading_entry(entries);
+  return leading == nullptr ? pb::TypeProto() : leading->type();
+}
+
 void ValueInfoReader::take_inputs(ValueInfos& infos) {
   for (pb::ValueInfoProto& info : infos) {
     Value* const value = graph_.add_input(info.name(), {});

@@ -11,6 +11,9 @@ namespace graft::onnx {
 
 using ValueInfos = google::protobuf::RepeatedPtrField<pb::ValueInfoProto>;
 
+/// The type that the file gives a value; empty when it gives none.
+pb::TypeProto declared_type(const Value& value);
+
 /// Distributes a graph's ValueInfoProtos to its values. A value may stand among inputs, outputs and
 /// value_info at once: `Value::preserved_info` is a GraphProto with its entries, names left out.
 class ValueInfoReader {

@@ -4,6 +4,7 @@
 #include "core/runtime/session.h"
 #include "io/onnx.h"
 #include "tools/graft/test_case.h"
+#include "train/gradient_model.h"
 
 namespace graft::cli {
 namespace {
@@ -23,27 +24,27 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
 /// Gives the model's inputs the tensors: those which are named like an input by name, others by
 /// place. An input with a default value takes the tensor as its new default.
 /// Returns what the required inputs get.
-std::vector<Tensor> feed(Model& model, const std::vector<NamedTensor>& tensors) {
+std::vector<Datum> feed(Model& model, const std::vector<NamedDatum>& data) {
   const std::vector<Value*> required = passes::required_inputs(model.graph());
   const std::vector<Value*>& places =
-      tensors.size() == required.size() ? required : model.graph().inputs();
-  std::map<const Value*, Tensor> given;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    Value* target = tensors[i].name.empty() ? nullptr : model.graph().find(tensors[i].name);
+      data.size() == required.size() ? required : model.graph().inputs();
+  std::map<const Value*, Datum> given;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    Value* target = data[i].name.empty() ? nullptr : model.graph().find(data[i].name);
     if (target == nullptr || !target->is_graph_input()) {
       if (i >= places.size()) {
         fail(ErrorKind::argument, "the model has ", places.size(), " inputs, the test gives ",
-             tensors.size());
+             data.size());
       }
       target = places[i];
     }
     if (target->is_initializer()) {
-      target->set_initializer(tensors[i].tensor);
+      target->set_initializer(data[i].datum.tensor());
     } else {
-      given[target] = tensors[i].tensor;
+      given[target] = data[i].datum;
     }
   }
-  std::vector<Tensor> inputs;
+  std::vector<Datum> inputs;
   for (const Value* input : required) {
     const auto at = given.find(input);
     if (at == given.end()) {
@@ -56,14 +57,28 @@ std::vector<Tensor> feed(Model& model, const std::vector<NamedTensor>& tensors) 
 
 struct Answer {
   std::vector<std::string> names;
-  std::vector<Tensor> outputs;
+  std::vector<Datum> outputs;
 };
 
-Answer compute(const Model& model, const std::vector<NamedTensor>& tensors, Device& device) {
+Answer compute(const Model& model, const std::vector<NamedDatum>& data, Device& device) {
   Model fed = model.clone();
-  const std::vector<Tensor> inputs = feed(fed, tensors);
-  Session session(fed, {.device = &device});
-  return {session.output_names(), session.run(inputs)};
+  const std::vector<Datum> inputs = feed(fed, data);
+  Session session(model_with_gradients(fed, inputs), {.device = &device});
+  return {session.output_names(), session.run_data(inputs)};
+}
+
+/// <stem>0.pb, <stem>1.pb, ...: data of the kinds that the model's values have.
+std::vector<NamedDatum> load_data(const fs::path& folder, const std::string& stem,
+                                  const std::vector<Value*>& values) {
+  std::vector<NamedDatum> data;
+  for (std::size_t i = 0;; ++i) {
+    const fs::path path = folder / (stem + std::to_string(i) + ".pb");
+    if (!fs::exists(path)) return data;
+    if (i >= values.size()) {
+      fail(ErrorKind::argument, "the model has no value for ", path.string());
+    }
+    data.push_back(onnx::load_data(path, *values[i]));
+  }
 }
 
 }  // namespace
@@ -92,16 +107,17 @@ CaseResult run_backend_case(const fs::path& folder, const std::string& device_na
   const Model model = onnx::load(folder / "model.onnx");
   CaseResult result{CaseResult::Outcome::skipped, "it has no expected output"};
   for (const fs::path& set : data_sets(folder)) {
-    const std::vector<NamedTensor> wanted = load_numbered(set, "output_");
+    const std::vector<NamedDatum> wanted = load_data(set, "output_", model.graph().outputs());
     if (wanted.empty()) continue;
-    const Answer found = compute(model, load_numbered(set, "input_"), device(device_name));
+    const Answer found =
+        compute(model, load_data(set, "input_", model.graph().inputs()), device(device_name));
     if (wanted.size() > found.outputs.size()) {
       return failed(
           text("the test wants ", wanted.size(), " outputs, the model has ", found.outputs.size()));
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const std::string different = difference("output '" + found.names[i] + "'", found.outputs[i],
-                                               wanted[i].tensor, tolerance);
+                                               wanted[i].datum, tolerance);
       if (!different.empty()) return failed(set.filename().string() + ": " + different);
     }
     result = {CaseResult::Outcome::passed, ""};

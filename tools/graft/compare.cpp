@@ -75,4 +75,33 @@ std::string difference(std::string_view what, const Tensor& found, const Tensor&
               number(ours[worst]), ", wanted ", number(theirs[worst]));
 }
 
+std::string difference(std::string_view what, const Datum& found, const Datum& wanted,
+                       const Tolerance& tolerance) {
+  if (found.is_tensor() && wanted.is_tensor()) {
+    return difference(what, found.tensor(), wanted.tensor(), tolerance);
+  }
+  if (found.is_dictionary() && wanted.is_dictionary()) {
+    const std::string name(what);
+    const std::string keys =
+        difference(name + " (keys)", found.dictionary().keys, wanted.dictionary().keys, tolerance);
+    return keys.empty() ? difference(name + " (values)", found.dictionary().values,
+                                     wanted.dictionary().values, tolerance)
+                        : keys;
+  }
+  if (!found.is_sequence() || !wanted.is_sequence()) {
+    if (found.is_nothing() && wanted.is_nothing()) return {};
+    return text(what, " is ", describe(found), ", wanted ", describe(wanted));
+  }
+  const std::vector<Datum>& ours = found.sequence().items;
+  const std::vector<Datum>& theirs = wanted.sequence().items;
+  if (ours.size() != theirs.size()) {
+    return text(what, " has ", ours.size(), " items, wanted ", theirs.size());
+  }
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    std::string different = difference(text(what, " item ", i), ours[i], theirs[i], tolerance);
+    if (!different.empty()) return different;
+  }
+  return {};
+}
+
 }  // namespace graft::cli

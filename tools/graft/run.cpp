@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/passes/pass.h"
 #include "core/runtime/session.h"
 #include "io/npy.h"
 #include "io/onnx.h"
@@ -11,6 +12,7 @@
 #include "tools/graft/format_internal.h"
 #include "tools/graft/tensor_files.h"
 #include "tools/graft/verb.h"
+#include "train/gradient_model.h"
 
 namespace graft::cli {
 namespace {
@@ -53,6 +55,50 @@ std::filesystem::path write(const std::filesystem::path& folder, const std::stri
   return folder / (stem + ".pb");
 }
 
+/// A file a tensor: the items of a sequence are numbered, a map has keys and values.
+class Writer {
+ public:
+  explicit Writer(const Arguments& arguments) : arguments_(arguments) {}
+
+  void write_datum(const std::string& name, const std::string& stem, const Datum& datum) {
+    if (datum.is_sequence()) {
+      const std::vector<Datum>& items = datum.sequence().items;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        const std::string number = std::to_string(i);
+        write_datum(text(name, "[", number, "]"), text(stem, "_", number), items[i]);
+      }
+    } else if (datum.is_dictionary()) {
+      write_datum(name + ".keys", stem + "_keys", datum.dictionary().keys);
+      write_datum(name + ".values", stem + "_values", datum.dictionary().values);
+    } else if (datum.is_tensor()) {
+      const std::string path = write(arguments_.out, stem, name, datum.tensor()).string();
+      return report(name, describe(datum), path);
+    }
+    report(name, describe(datum), "");
+  }
+
+ private:
+  void report(const std::string& name, const std::string& type, const std::string& path) const {
+    if (arguments_.json) {
+      print_json({{"name", name}, {"type", type}, {"file", path}});
+    } else {
+      std::cout << name << ' ' << type << (path.empty() ? "" : " ") << path << '\n';
+    }
+  }
+
+  const Arguments& arguments_;
+};
+
+/// In the model's order, as far as they are given: the session says what is missing.
+std::vector<Datum> in_order(const Model& model, const std::map<std::string, Datum>& inputs) {
+  std::vector<Datum> ordered;
+  for (const Value* input : passes::required_inputs(model.graph())) {
+    const auto at = inputs.find(input->name());
+    if (at != inputs.end()) ordered.push_back(at->second);
+  }
+  return ordered;
+}
+
 ExitCode run(const Arguments& arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
@@ -61,20 +107,18 @@ ExitCode run(const Arguments& arguments) {
   if (error) {
     fail(ErrorKind::io, arguments.out, ": cannot make the folder: ", error.message());
   }
-  Session session(model, {.device = &device(arguments.compute.device)});
-  const std::vector<Tensor> outputs = session.run(load_named_tensors(arguments.inputs));
+  const std::map<std::string, Datum> inputs = load_named_data(arguments.inputs, model.graph());
+  Session session(model_with_gradients(model, in_order(model, inputs)),
+                  {.device = &device(arguments.compute.device)});
+  const std::vector<Datum> outputs = session.run_data(inputs);
+  Writer writer(arguments);
   std::vector<std::string> stems;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = session.output_names()[i];
     std::string stem = file_stem(name);
     if (std::ranges::find(stems, stem) != stems.end()) stem += "_" + std::to_string(i);
     stems.push_back(stem);
-    const std::string path = write(arguments.out, stem, name, outputs[i]).string();
-    if (arguments.json) {
-      print_json({{"name", name}, {"type", describe(outputs[i])}, {"file", path}});
-    } else {
-      std::cout << name << ' ' << describe(outputs[i]) << ' ' << path << '\n';
-    }
+    writer.write_datum(name, stem, outputs[i]);
   }
   return ok;
 }

@@ -12,8 +12,12 @@ Tensor load_tensor_file(const std::filesystem::path& path) {
   fail(ErrorKind::argument, path.string(), ": wanted a .npy or .pb file");
 }
 
-std::map<std::string, Tensor> load_named_tensors(const std::vector<std::string>& arguments) {
-  std::map<std::string, Tensor> tensors;
+namespace {
+
+/// Loads what arguments of the form NAME=FILE name, by load(name, file).
+template <class T, class Load>
+std::map<std::string, T> load_named(const std::vector<std::string>& arguments, const Load& load) {
+  std::map<std::string, T> loaded;
   for (const std::string& argument : arguments) {
     // Names may hold '=', files seldom do.
     const std::size_t at = argument.rfind('=');
@@ -21,11 +25,28 @@ std::map<std::string, Tensor> load_named_tensors(const std::vector<std::string>&
       fail(ErrorKind::argument, "--input '", argument, "' is not NAME=FILE");
     }
     const std::string name = argument.substr(0, at);
-    if (!tensors.emplace(name, load_tensor_file(argument.substr(at + 1))).second) {
+    if (!loaded.emplace(name, load(name, argument.substr(at + 1))).second) {
       fail(ErrorKind::argument, "--input '", name, "' comes twice");
     }
   }
-  return tensors;
+  return loaded;
+}
+
+}  // namespace
+
+std::map<std::string, Tensor> load_named_tensors(const std::vector<std::string>& arguments) {
+  return load_named<Tensor>(arguments, [](const std::string&, const std::string& file) {
+    return load_tensor_file(file);
+  });
+}
+
+std::map<std::string, Datum> load_named_data(const std::vector<std::string>& arguments,
+                                             const Graph& graph) {
+  return load_named<Datum>(arguments, [&](const std::string& name, const std::string& file) {
+    const Value* const value = graph.find(name);
+    const bool is_container = value != nullptr && value->type().is_container;
+    return is_container ? onnx::load_data(file, *value).datum : Datum(load_tensor_file(file));
+  });
 }
 
 }  // namespace graft::cli

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor/tensor.h"
+#include "core/graph/graph.h"
+#include "core/tensor/datum.h"
 
 namespace graft::cli {
 
@@ -16,5 +17,9 @@ Tensor load_tensor_file(const std::filesystem::path& path);
 /// The tensors that arguments of the form NAME=FILE name. Throws Error{argument} for another form
 /// or a name that comes twice.
 std::map<std::string, Tensor> load_named_tensors(const std::vector<std::string>& arguments);
+
+/// The same for inputs of `graph`, which may be sequences, optionals and maps: .pb files then.
+std::map<std::string, Datum> load_named_data(const std::vector<std::string>& arguments,
+                                             const Graph& graph);
 
 }  // namespace graft::cli

@@ -1,0 +1,1 @@
+JX&1 A&1 A&1 A&1 A&1 A&1 A&1 A&1 AµcYAµcYAµcYAµcYAµcYAµcYAµcYA›™yA›™yAµcYAµcYAµcYA›™yAµcYA

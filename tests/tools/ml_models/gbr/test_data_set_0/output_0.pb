@@ -1,0 +1,1 @@
+JXm`AAßÌ?Ax\MAm`AAm`AAßÌ?AmW<AßÌ?A/èPAx\MAx\MA »SA4GAx\MAjZBA£™]A¯BVAAOA(ÝNAø‘RA²ßTA¶SA

@@ -1,0 +1,1 @@
+JXá!AÆIA:ù5Aý$AÙö$A¦QAA‰üAú_AX>XA8FVA·SnA¡FCAFÐWA %1AP¢‰A‹wAh¾WAú—_A¨É`AHwAòðkA

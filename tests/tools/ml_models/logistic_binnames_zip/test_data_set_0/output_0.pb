@@ -1,0 +1,10 @@
+2
+versicolor2
+versicolor2
+versicolor2
+versicolor2
+versicolor2
+versicolor2
+versicolor2
+versicolor2
+versicolor2	virginica2	virginica2	virginica2	virginica2	virginica2	virginica

@@ -1,0 +1,1 @@
+JXÍ4#A8!A9/Aœ‹#A:)A'AßAñ•#Aœ™cA¤e]AF¶SA˜&pA¾ÐHAº<^AîñQA\·nAšjhAù&_A¬bAþ0_Af_A’1cA

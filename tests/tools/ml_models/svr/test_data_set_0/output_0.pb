@@ -1,0 +1,1 @@
+JXAñ!AýsA€­4AÞp#Ah²#A?”A0«AN÷A‰^AûßXAbVAÌÉmAç©DAÚrWAÄÛ,Aq³ˆAÓþwAÇÆ[AÆ_AŠìcAAwAQ‡lA
