@@ -245,33 +245,7 @@ std::vector<Sample> global_pool_samples() {
           {"many", {distinct({8, 40, 9, 11})}}};
 }
 
-}  // namespace
-
-/// Ties: the gradient of a maximum goes to its first position in row-major order, as in PyTorch.
-void register_pool(OpRegistry& registry) {
-  registry.add({.name = "MaxPool",
-                .since = {{1},
-                          {8, "indices, storage_order"},
-                          {10, "ceil_mode, dilations"},
-                          {11},
-                          {12, "i8, u8"},
-                          {22, "bfloat16"}},
-                .inputs = {{"X"}},
-                .outputs = {{"Y"}, {"Indices", Arity::optional}},
-                .attributes = pool_attributes({{"storage_order", AttributeType::integer}}),
-                .infer = infer_pool,
-                .layout = {LayoutRule::Kind::together, {0}, {0}},
-                .backward = max_pool_rule,
-                .samples = max_pool_samples});
-  registry.add({.name = "MaxPoolGrad",
-                .domain = kInternalDomain,
-                .inputs = {{"x"}, {"dy"}},
-                .outputs = {{"dx"}},
-                .attributes = pool_attributes({}),
-                .infer = infer_max_pool_grad,
-                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
-                .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
-                .samples = max_pool_grad_samples});
+void register_average_pools(OpRegistry& registry) {
   registry.add({.name = "AveragePool",
                 .since = {{1},
                           {7, "count_include_pad"},
@@ -311,6 +285,36 @@ void register_pool(OpRegistry& registry) {
                 .infer = infer_global_pool,
                 .backward = global_max_pool_rule,
                 .samples = global_pool_samples});
+}
+
+}  // namespace
+
+/// Ties: the gradient of a maximum goes to its first position in row-major order, as in PyTorch.
+void register_pool(OpRegistry& registry) {
+  registry.add({.name = "MaxPool",
+                .since = {{1},
+                          {8, "indices, storage_order"},
+                          {10, "ceil_mode, dilations"},
+                          {11},
+                          {12, "i8, u8"},
+                          {22, "bfloat16"}},
+                .inputs = {{"X"}},
+                .outputs = {{"Y"}, {"Indices", Arity::optional}},
+                .attributes = pool_attributes({{"storage_order", AttributeType::integer}}),
+                .infer = infer_pool,
+                .layout = {LayoutRule::Kind::together, {0}, {0}},
+                .backward = max_pool_rule,
+                .samples = max_pool_samples});
+  registry.add({.name = "MaxPoolGrad",
+                .domain = kInternalDomain,
+                .inputs = {{"x"}, {"dy"}},
+                .outputs = {{"dx"}},
+                .attributes = pool_attributes({}),
+                .infer = infer_max_pool_grad,
+                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
+                .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
+                .samples = max_pool_grad_samples});
+  register_average_pools(registry);
 }
 
 }  // namespace graft

@@ -4,6 +4,8 @@
 
 #include "core/ops/evaluate.h"
 #include "core/ops/registry.h"
+#include "core/passes/pass.h"
+#include "core/runtime/plan.h"
 
 namespace graft {
 namespace {
@@ -12,22 +14,42 @@ bool is_plain(const Datum& datum) {
   return datum.is_nothing() || (datum.is_tensor() && datum.tensor().dtype() != DType::string);
 }
 
+/// A composite op without a kernel of its own runs as the ops that it is made of. Takes the graph,
+/// of one node, all of whose inputs are constants.
+std::vector<Datum> run_parts(std::unique_ptr<Graph> graph, const Node& node) {
+  std::vector<bool> is_wanted;
+  for (int i = 0; i < node.output_count(); ++i) {
+    is_wanted.push_back(node.output(i) != nullptr);
+    if (is_wanted.back()) graph->add_output(node.output(i));
+  }
+  passes::decompose_where_needed(*graph, cpu());
+  passes::settle(*graph);
+  Plan plan(std::move(graph));
+  plan.run({});
+  std::vector<Datum> results;
+  int next = 0;
+  for (const bool wanted : is_wanted) {
+    results.push_back(wanted ? Datum(plan.output(next++).clone()) : Datum());
+  }
+  return results;
+}
+
 /// The node alone in a graph, its inputs constants, so that inference and factories see them.
 std::vector<Datum> evaluate_alone(const Node& node, std::span<const Datum> inputs) {
-  Graph graph("call");
+  auto graph = std::make_unique<Graph>("call");
   std::vector<Value*> values;
   std::vector<Tensor> tensors;
   for (const Datum& input : inputs) {
     const bool is_given = input.is_tensor();
     tensors.push_back(is_given ? input.tensor() : Tensor());
-    values.push_back(is_given ? graph.add_initializer("", tensors.back()) : nullptr);
+    values.push_back(is_given ? graph->add_initializer("", tensors.back()) : nullptr);
   }
   std::vector<std::string> outputs;
   for (int i = 0; i < node.output_count(); ++i) {
-    outputs.push_back(node.output(i) == nullptr ? "" : graph.unique_name(node.output(i)->name()));
+    outputs.push_back(node.output(i) == nullptr ? "" : graph->unique_name(node.output(i)->name()));
   }
   Node* const twin =
-      graph.add_node(node.op_type(), node.domain(), values, outputs, node.attributes);
+      graph->add_node(node.op_type(), node.domain(), values, outputs, node.attributes);
   twin->set_name(node.name());
   infer(*twin);
   for (int i = 0; i < twin->output_count(); ++i) {
@@ -38,6 +60,10 @@ std::vector<Datum> evaluate_alone(const Node& node, std::span<const Datum> input
       fail(ErrorKind::unsupported, node.label(), ": the shape of '", output->name(),
            "' stays unknown: ", output->type());
     }
+  }
+  if (OpRegistry::instance().get(*twin).backward.decomposition() != nullptr &&
+      prepare_all_kernels(*twin, cpu()).empty()) {
+    return run_parts(std::move(graph), *twin);
   }
   std::vector<Tensor> results = evaluate(*twin, tensors);
   return {results.begin(), results.end()};

@@ -56,6 +56,7 @@ bool is_view(const OpDef& def) {
 
 std::string types_text(const OpDef& def) {
   if (is_view(def)) return "any (a view)";
+  if (def.is_dynamic) return "between plans";
   const std::set<DType> types = cpu_types(def);
   std::string result;
   for (const DType type : kTypes) {

@@ -95,5 +95,17 @@ TEST(Program, RefusesInputsThatDoNotFit) {
   EXPECT_EQ(error_of([&] { program.run(inputs); }).kind(), ErrorKind::type);
 }
 
+/// CenterCropPad has no kernel of its own; its target size comes with the data.
+TEST(Program, CallsCompositeOpsByTheirParts) {
+  auto graph = std::make_unique<Graph>();
+  Value* const x = graph->add_input("x", list());
+  Value* const size = graph->add_input("size", {DType::i64, SymShape{1}});
+  graph->add_output(graph->add_node("CenterCropPad", "", {x, size}, {"y"})->output());
+  Program program(std::move(graph), cpu());
+  const std::vector<Datum> inputs{Tensor::from<float>({4}, {1, 2, 3, 4}),
+                                  Tensor::from<std::int64_t>({1}, {2})};
+  EXPECT_THAT(floats(program.run(inputs).front()), ElementsAre(2, 3));
+}
+
 }  // namespace
 }  // namespace graft
