@@ -245,7 +245,7 @@ std::vector<Sample> global_pool_samples() {
           {"many", {distinct({8, 40, 9, 11})}}};
 }
 
-void register_average_pools(OpRegistry& registry) {
+void register_average_and_global_pools(OpRegistry& registry) {
   registry.add({.name = "AveragePool",
                 .since = {{1},
                           {7, "count_include_pad"},
@@ -314,7 +314,7 @@ void register_pool(OpRegistry& registry) {
                 .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
                 .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
                 .samples = max_pool_grad_samples});
-  register_average_pools(registry);
+  register_average_and_global_pools(registry);
 }
 
 }  // namespace graft
