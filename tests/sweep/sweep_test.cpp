@@ -225,6 +225,7 @@ TEST_P(SampleTest, GradientsAgree) {
     for (const int input : built.float_inputs) sets.push_back({input});
     sets.push_back(built.float_inputs);
   }
+  RecordProperty("gradient_masks", static_cast<int>(sets.size()));
   for (const std::vector<int>& set : sets) {
     for (const std::string& problem :
          autograd::check_gradients(*built.graph, built.graph_inputs, set)) {
