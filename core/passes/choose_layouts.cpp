@@ -2,7 +2,7 @@
 // Values that must share a layout (around an Add, say) form a group; each group takes the layout
 // that costs fewer copied bytes. Start at LayoutChooser::run.
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -57,11 +57,7 @@ class LayoutChooser {
     for (const auto& node : graph_.nodes()) collect(*node);
     if (!wants_channels_last_) return false;
     pin_border();
-    choose();
-    std::vector<Value*> chosen;
-    for (Value* value : values_) {
-      if (is_chosen(value)) chosen.push_back(value);
-    }
+    const std::vector<Value*> chosen = choose();
     number_nodes();
     for (Value* value : chosen) lay_out(value);
     return !chosen.empty();
@@ -142,19 +138,22 @@ class LayoutChooser {
     }
   }
 
-  void choose() {
-    saved_.resize(groups_.size());
+  /// The values of the groups for which channels last copies fewer bytes, each once.
+  std::vector<Value*> choose() {
+    std::vector<Value*> chosen;
     std::unordered_set<const Value*> seen;
-    for (const Value* value : values_) {
-      if (!seen.insert(value).second) continue;
-      double& saved = saved_[static_cast<std::size_t>(groups_.of(value))];
-      if (saved_bytes_.contains(value)) saved += saved_bytes_.at(value);
-      if (pinned_.contains(value)) saved -= bytes(value);
+    std::ranges::copy_if(values_, std::back_inserter(chosen),
+                         [&](const Value* value) { return seen.insert(value).second; });
+    std::vector<double> saved(groups_.size());  // bytes that channels last would not copy
+    const auto saved_around = [&](const Value* value) -> double& {
+      return saved[static_cast<std::size_t>(groups_.of(value))];
+    };
+    for (const Value* value : chosen) {
+      if (saved_bytes_.contains(value)) saved_around(value) += saved_bytes_.at(value);
+      if (pinned_.contains(value)) saved_around(value) -= bytes(value);
     }
-  }
-
-  bool is_chosen(const Value* value) {
-    return saved_[static_cast<std::size_t>(groups_.of(value))] > 0.0 && done_.insert(value).second;
+    std::erase_if(chosen, [&](const Value* value) { return saved_around(value) <= 0.0; });
+    return chosen;
   }
 
   void number_nodes() {
@@ -209,9 +208,7 @@ class LayoutChooser {
   std::vector<Value*> values_;  // free somewhere; with repeats
   std::unordered_map<const Value*, double> saved_bytes_;
   std::unordered_map<const Value*, std::unordered_set<const Node*>> pinned_;
-  std::unordered_set<const Value*> done_;
   std::unordered_map<const Node*, int> order_;
-  std::vector<double> saved_;  // by group: bytes that channels last would not copy
   bool wants_channels_last_ = false;
 };
 

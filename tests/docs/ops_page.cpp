@@ -91,6 +91,16 @@ void print_domain(std::ostream& out, std::string_view domain) {
   }
 }
 
+/// Ops that a CUDA kernel takes, of all domains.
+std::string cuda_text() {
+  std::string names;
+  for (const OpDef& def : OpRegistry::instance().all()) {
+    if (KernelRegistry::instance().find(DeviceKind::cuda, def.name, def.domain).empty()) continue;
+    names += text(names.empty() ? "" : ", ", def.name);
+  }
+  return names.empty() ? "No op has a CUDA kernel." : text("With a CUDA kernel: ", names, ".");
+}
+
 std::string page() {
   std::set<std::string_view> domains;
   for (const OpDef& def : OpRegistry::instance().all()) domains.insert(def.domain);
@@ -100,8 +110,9 @@ std::string page() {
          "stale. Versions: the opsets that changed the op; models from opset "
       << kOldestOpset << " to " << kNewestOpset
       << "\nare brought to the newest form. CPU types: element types that a kernel takes in a\n"
-         "sample. No op has a CUDA kernel. Gradient: a rule, a decomposition into other ops, or "
-         "why\n"
+         "sample. "
+      << cuda_text()
+      << " Gradient: a rule, a decomposition into other ops, or why\n"
          "there is none. Samples: cases on which the sweep tests values, gradients and aliasing.\n"
          "The ops of ai.graft are internal: they never reach a file.\n";
   for (const std::string_view domain : domains) print_domain(out, domain);

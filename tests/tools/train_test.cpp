@@ -76,6 +76,29 @@ TEST_F(Train, SaysWhatTrainsAndKeepsTheRest) {
   }
 }
 
+TEST_F(Train, FollowersOfATieTrainWithTheirLeader) {
+  Model model = onnx::load(model_);
+  Graph& graph = model.graph();
+  const ValueType type = graph.outputs().front()->type();
+  for (const char* name : {"leader", "follower"}) {
+    Value* const bias = graph.add_initializer(name, Tensor::zeros(DType::f32, {10}));
+    Node* const add =
+        graph.add_node("Add", "", {graph.outputs().front(), bias}, {text("plus_", name)});
+    add->output()->set_type(type);
+    graph.set_outputs({add->output()});
+  }
+  model_ = path("tied.onnx");
+  onnx::save(model, model_);
+  const auto start = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--epochs", "1", "--limit", "16", "--json"});
+    more.insert(more.end(), {"--tied", "leader,follower"});
+    return lines_of(train("out.onnx", more)).at(0);
+  };
+  const nlohmann::json none = nlohmann::json::array();
+  EXPECT_EQ(start({})["frozen"], none) << "the follower follows";
+  EXPECT_EQ(start({"--freeze", "leader"})["frozen"], nlohmann::json({"leader", "follower"}));
+}
+
 TEST_F(Train, SameSeedSameBytes) {
   for (const char* out : {"a.onnx", "b.onnx"}) {
     ASSERT_THAT(train(out, {"--epochs", "2", "--seed", "5", "--threads", "2"}), Succeeds());

@@ -157,6 +157,28 @@ TEST_F(Verbs, BenchMeasuresInferenceOnMadeUpNumbers) {
   EXPECT_FALSE(line.contains("first_loss"));
 }
 
+TEST_F(Verbs, TraceCountsTheProductsOfAttentionAndItsGradient) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape(Shape{2, 3, 5})});
+  Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, {2, 5, 7}, 0.5));
+  Node* const product = graph.add_node("MatMul", "", {x, w}, {"y"});
+  product->output()->set_type({DType::f32, SymShape(Shape{2, 3, 7})});
+  graph.add_output(product->output());
+  onnx::save(model, path("batched.onnx"));
+  ASSERT_THAT(run_graft({"bench", path("batched.onnx"), "--train", "--loss", "mse", "--seconds",
+                         "0.01", "--trace", path("trace.json")}),
+              Succeeds());
+  std::map<std::string, double> operations;
+  const json trace = json::parse(read("trace.json"));
+  for (const json& event : trace["traceEvents"]) {
+    operations[event["name"]] += event["args"]["operations"].get<double>();
+  }
+  EXPECT_EQ(operations["MatMul"], 2.0 * 2 * 3 * 5 * 7);
+  EXPECT_EQ(operations["BatchedMatMul"], 2.0 * 2 * 3 * 5 * 7) << "the gradient of w, x transposed";
+}
+
 TEST_F(Verbs, DevicesListsTheCpu) {
   const Outcome outcome = run_graft({"devices", "--json"});
   ASSERT_THAT(outcome, Succeeds());

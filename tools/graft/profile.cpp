@@ -7,10 +7,15 @@
 #include <ostream>
 
 #include "io/file.h"
+#include "tools/graft/cost.h"
 #include "tools/graft/format_internal.h"
 
 namespace graft::cli {
 namespace {
+
+double operations_of(const Node& node) {
+  return 2.0 * static_cast<double>(node_multiply_adds(node).value_or(0));
+}
 
 /// Steps that are alike, added up.
 struct Group {
@@ -53,39 +58,7 @@ void print_groups(std::ostream& out, std::vector<Group> groups, double total, in
   for (const Group& group : groups) print_group(out, group, total, runs);
 }
 
-/// For each element of `result`, all axes but the first of weight [out, in/groups, kernel...].
-double products(const Value* result, const Value* weight) {
-  const Shape shape = weight->known_shape();
-  return static_cast<double>(result->known_shape().size()) *
-         static_cast<double>(shape.size(1, shape.rank()));
-}
-
 }  // namespace
-
-double operations_of(const Node& node) {
-  if (node.is("Conv")) return 2.0 * products(node.output(0), node.input(1));
-  if (node.is("ConvTranspose") || node.is("ConvInputGrad", kInternalDomain)) {
-    return 2.0 * products(node.input(0), node.input(1));
-  }
-  if (node.is("ConvWeightGrad", kInternalDomain)) {
-    return 2.0 * products(node.input(1), node.output(0));
-  }
-  if (node.is("MatMul") || node.is("Gemm")) {
-    const Shape a = node.input(0)->known_shape();
-    const bool is_transposed = node.is("Gemm") && node.attributes.get_int("transA", 0) != 0;
-    const double length = static_cast<double>(a[is_transposed ? 0 : a.rank() - 1]);
-    return 2.0 * length * static_cast<double>(node.output(0)->known_shape().size());
-  }
-  for (const std::string_view kind : {"LSTM", "GRU", "RNN"}) {
-    if (!node.op_type().starts_with(kind)) continue;
-    // Each step of each sample meets all of W and R; twice for the gradient.
-    const double passes = node.op_type() == std::string(kind) + "Grad" ? 2.0 : 1.0;
-    return 2.0 * passes * static_cast<double>(node.input(0)->known_shape().size(0, 2)) *
-           static_cast<double>(node.input(1)->known_shape().size() +
-                               node.input(2)->known_shape().size());
-  }
-  return 0.0;
-}
 
 void print_profile(std::ostream& out, const std::vector<StepProfile>& steps, int runs) {
   constexpr std::size_t kSlowest = 25;

@@ -8,10 +8,6 @@
 
 namespace graft::cli {
 
-/// Operations (two a multiply-add) of one run of the node, of products and convolutions and their
-/// gradients, where practically all are; else 0.
-double operations_of(const Node& node);
-
 /// Steps by op and kernel, then the slowest steps: share of time, GFLOP/s, GB/s.
 void print_profile(std::ostream& out, const std::vector<StepProfile>& steps, int runs);
 

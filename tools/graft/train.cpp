@@ -46,6 +46,15 @@ std::shared_ptr<Dataset> open_validation(const TrainArguments& arguments) {
   return open(arguments.data, arguments.data.spec, Split::test);
 }
 
+/// The first name of the tie that holds `name`: a follower trains when its leader does.
+const std::string& leader_of(const std::string& name,
+                             const std::vector<std::vector<std::string>>& tied) {
+  for (const std::vector<std::string>& group : tied) {
+    if (std::ranges::find(group, name) != group.end()) return group.front();
+  }
+  return name;
+}
+
 /// Tells how training goes: text or JSON lines.
 class Report {
  public:
@@ -55,7 +64,8 @@ class Report {
     std::vector<std::string> frozen;
     const auto& trained = step.parameter_names();
     for (const Value* value : model.graph().initializers()) {
-      if (is_float(value->dtype()) && std::ranges::find(trained, value->name()) == trained.end()) {
+      const std::string& leader = leader_of(value->name(), arguments_.tied);
+      if (is_float(value->dtype()) && std::ranges::find(trained, leader) == trained.end()) {
         frozen.push_back(value->name());
       }
     }
