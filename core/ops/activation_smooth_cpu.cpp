@@ -45,7 +45,8 @@ T gelu_argument_slope(T x) {
 /// The normal distribution function.
 template <class T>
 T normal_cdf(T x) {
-  return static_cast<T>(0.5) * (T{1} + vm::erf(x * static_cast<T>(1 / std::numbers::sqrt2)));
+  constexpr T kHalf = static_cast<T>(0.5);
+  return kHalf + kHalf * vm::erf(x * static_cast<T>(1 / std::numbers::sqrt2));
 }
 
 Kernel make_gelu(KernelRequest& request) {
