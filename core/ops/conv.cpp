@@ -5,33 +5,11 @@
 namespace graft {
 namespace {
 
-void check_channels(const InferContext& context, const Dim& x, const Dim& w, std::int64_t groups) {
-  if (!x.is_known() || !w.is_known()) return;
-  if (x.value() != checked_multiply(w.value(), groups)) {
-    context.fail(ErrorKind::shape, "input has ", x, " channels, weight wants ", w, " times group ",
-                 groups);
-  }
-}
-
 void infer_conv(InferContext& context) {
   context.require_same_dtype({0, 1});
-  const SymShape* const x = context.shape(0);
+  set_conv_output(context, 1, context.dtype(0));
   const SymShape* const w = context.shape(1);
-  if (x == nullptr || w == nullptr) return context.set_output(0, context.dtype(0));
-  context.require_rank(0, 3, 64);
-  context.require_rank(1, x->rank(), x->rank());
-  const std::int64_t groups = group_count(context.node(), (*w)[0].is_known() ? (*w)[0].value() : 0);
-  check_channels(context, (*x)[1], (*w)[1], groups);
-  check_conv_bias(context, 2, (*w)[0]);
-  SymShape y = *x;
-  y[1] = (*w)[0];
-  const std::vector<std::int64_t> kernel = conv_kernel(context, *w);
-  for (int i = 2; kernel.empty() && i < y.rank(); ++i) y[i] = Dim();
-  if (!kernel.empty()) {
-    const WindowAttributes window(context.node(), kernel);
-    for (int i = 0; i < window.rank(); ++i) y[i + 2] = window.output_dim(i, (*x)[i + 2]);
-  }
-  context.set_output(0, context.dtype(0), y);
+  if (context.shape(0) != nullptr && w != nullptr) check_conv_bias(context, 2, (*w)[0]);
 }
 
 Shape shape_attribute(const InferContext& context) {

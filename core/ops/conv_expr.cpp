@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/ops/conv_geometry.h"
 #include "core/ops/window.h"
 
 namespace graft {
@@ -60,6 +61,37 @@ std::vector<std::int64_t> conv_kernel(const InferContext& context, const SymShap
   }
   const bool is_known = std::find(sizes.begin(), sizes.end(), 0) == sizes.end();
   return is_known ? sizes : std::vector<std::int64_t>();
+}
+
+namespace {
+
+void check_channels(const InferContext& context, const Dim& x, const Dim& w, std::int64_t groups) {
+  if (!x.is_known() || !w.is_known()) return;
+  if (x.value() != checked_multiply(w.value(), groups)) {
+    context.fail(ErrorKind::shape, "input has ", x, " channels, weight wants ", w, " times group ",
+                 groups);
+  }
+}
+
+}  // namespace
+
+void set_conv_output(InferContext& context, int weight, DType dtype) {
+  const SymShape* const x = context.shape(0);
+  const SymShape* const w = context.shape(weight);
+  if (x == nullptr || w == nullptr) return context.set_output(0, dtype);
+  context.require_rank(0, 3, 64);
+  context.require_rank(weight, x->rank(), x->rank());
+  const std::int64_t groups = group_count(context.node(), (*w)[0].is_known() ? (*w)[0].value() : 0);
+  check_channels(context, (*x)[1], (*w)[1], groups);
+  SymShape y = *x;
+  y[1] = (*w)[0];
+  const std::vector<std::int64_t> kernel = conv_kernel(context, *w);
+  for (int i = 2; kernel.empty() && i < y.rank(); ++i) y[i] = Dim();
+  if (!kernel.empty()) {
+    const WindowAttributes window(context.node(), kernel);
+    for (int i = 0; i < window.rank(); ++i) y[i + 2] = window.output_dim(i, (*x)[i + 2]);
+  }
+  context.set_output(0, dtype, y);
 }
 
 }  // namespace graft

@@ -25,6 +25,10 @@ Expr sum_but_channels(const Expr& dy);
 /// Input `index`, if there, must be 1-d with `channels` elements.
 void check_conv_bias(const InferContext& context, int index, const Dim& channels);
 
+/// Output 0 of a convolution of input 0 with the weight that is input `weight`. Throws Error{shape}
+/// if ranks, channels, groups or the attributes of the window do not fit.
+void set_conv_output(InferContext& context, int weight, DType dtype);
+
 /// The kernel's sizes from weight `w` and, where it does not know them, from kernel_shape; empty
 /// when one is not known. Throws Error{shape} if both contradict, or if a size is 0.
 std::vector<std::int64_t> conv_kernel(const InferContext& context, const SymShape& w);

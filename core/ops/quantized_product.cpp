@@ -167,25 +167,6 @@ void infer_qlinear_matmul(InferContext& context) {
   set_product(context, 3, context.dtype(7));
 }
 
-/// x and the index of w.
-void set_conv(InferContext& context, int weight, DType dtype) {
-  const SymShape* const x = context.shape(0);
-  const SymShape* const w = context.shape(weight);
-  if (x == nullptr || w == nullptr) return context.set_output(0, dtype);
-  context.require_rank(0, 3, 64);
-  context.require_rank(weight, x->rank(), x->rank());
-  group_count(context.node(), (*w)[0].is_known() ? (*w)[0].value() : 0);
-  SymShape y = *x;
-  y[1] = (*w)[0];
-  const std::vector<std::int64_t> kernel = conv_kernel(context, *w);
-  for (int i = 2; kernel.empty() && i < y.rank(); ++i) y[i] = Dim();
-  if (!kernel.empty()) {
-    const WindowAttributes window(context.node(), kernel);
-    for (int i = 0; i < window.rank(); ++i) y[i + 2] = window.output_dim(i, (*x)[i + 2]);
-  }
-  context.set_output(0, dtype, y);
-}
-
 Dim first_of(const SymShape* shape) {
   return shape == nullptr || shape->rank() == 0 ? Dim() : (*shape)[0];
 }
@@ -196,7 +177,7 @@ void infer_conv_integer(InferContext& context) {
   context.require_same_dtype({1, 3});
   require_count(context, 2, Dim(1));
   require_count(context, 3, first_of(context.shape(1)));
-  set_conv(context, 1, DType::i32);
+  set_conv_output(context, 1, DType::i32);
 }
 
 void infer_qlinear_conv(InferContext& context) {
@@ -210,7 +191,7 @@ void infer_qlinear_conv(InferContext& context) {
   }
   for (const int index : {1, 2, 6, 7}) require_count(context, index, Dim(1));
   for (const int index : {4, 5, 8}) require_count(context, index, first_of(context.shape(3)));
-  set_conv(context, 3, context.dtype(7));
+  set_conv_output(context, 3, context.dtype(7));
 }
 
 SampleInput bytes(Shape shape, DType dtype) {
