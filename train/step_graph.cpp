@@ -95,6 +95,12 @@ class StepBuilder : public LossBuilder {
     prediction_ = graph_->outputs().front();
   }
 
+  void lower_precision() {
+    if (options_.precision == Precision::bf16) passes::compute_in_bf16(*graph_);
+    loss_ = graph_->outputs()[0];
+    prediction_ = graph_->outputs()[1];
+  }
+
   void add_backward(const std::vector<std::string>& parameters) {
     std::vector<Value*> wanted;
     for (const std::string& name : parameters) {
@@ -206,6 +212,7 @@ StepGraph build_step_graph(const Model& model, const TrainOptions& options, cons
   builder.bind(input_types);
   builder.make_training_form();
   builder.add_loss_node(target_type);
+  builder.lower_precision();
   builder.start_updates();
   builder.add_backward(trained.parameters);
   builder.add_updates(kind, trained.ties);

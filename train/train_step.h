@@ -17,6 +17,10 @@
 
 namespace graft {
 
+/// Of matrix products and convolutions in a step. bf16: their operands and results are rounded to
+/// 8 bits of mantissa and summed in f32; parameters, updates and all else stay f32.
+enum class Precision { f32, bf16 };
+
 struct TrainOptions {
   Loss loss = cross_entropy();
   /// Without one, a step computes gradients and changes nothing but running statistics.
@@ -32,6 +36,7 @@ struct TrainOptions {
   std::string output = "";
   /// "cpu", "auto", ...
   std::string device = "auto";
+  Precision precision = Precision::f32;
   Clip clip = {};
   /// Of the learning rate, over `total_updates`.
   Schedule schedule = {};

@@ -42,7 +42,7 @@ void infer_batch_norm(InferContext& context) {
 
 void infer_training(InferContext& context) {
   check_parameters(context, 1, 5);
-  context.require_same_dtype({0, 1, 2, 3, 4});
+  context.require_same_dtype({1, 2, 3, 4});
   context.copy_type(0);
   for (const int output : {1, 2}) context.copy_type(1, output);
   context.copy_type(3, 3);
@@ -51,7 +51,8 @@ void infer_training(InferContext& context) {
 
 void infer_grad(InferContext& context) {
   check_parameters(context, 2, 6);
-  context.require_same_dtype({0, 1, 2, 3, 4, 5});
+  context.require_same_dtype({0, 1});
+  context.require_same_dtype({2, 3, 4, 5});
   if (context.attributes().has("lower") && !context.has_input(5)) {
     context.fail(ErrorKind::model, "a fused activation needs the bias");
   }
@@ -294,6 +295,7 @@ void register_batch_norm(OpRegistry& registry) {
        .infer = infer_training,
        .aliases = {{0, 0, AliasKind::in_place}, {3, 3, AliasKind::state}, {4, 4, AliasKind::state}},
        .layout = {LayoutRule::Kind::together, {0}, {0}},
+       .mixed_precision = {MixedPrecision::Kind::follows, {0}},
        .backward = training_rule,
        .samples = training_samples});
   registry.add(

@@ -1,7 +1,7 @@
-// Batch normalization of f32 rows of channels: images in channels-last order, or plain features.
-// Threads share out rows; each sums its rows per channel into its part of the workspace, the parts
-// are added in order, and a second pass over the rows writes the result. How rows are cut depends
-// on shapes alone, so the result does not depend on the number of threads.
+// Batch normalization of rows of channels in f32, or stored in bf16: images in channels-last order,
+// or plain features. Threads share out rows; each sums its rows per channel into its part of the
+// workspace, the parts are added in order, and a second pass over the rows writes the result. How
+// rows are cut depends on shapes alone, so the result does not depend on the number of threads.
 #include <algorithm>
 #include <cmath>
 
@@ -25,8 +25,12 @@ template <int lanes>
 struct Affine {
   using V = Lanes<lanes>;
 
-  V at(const float* x) const { return (load<lanes>(x) - mean) * slope + bias; }
-  V activated(const float* x, const FusedActivation& activation) const {
+  template <class T>
+  V at(const T* x) const {
+    return (load<lanes>(x) - mean) * slope + bias;
+  }
+  template <class T>
+  V activated(const T* x, const FusedActivation& activation) const {
     const V t = at(x);
     const V low = V{} + activation.lower;
     const V high = V{} + activation.upper;
@@ -34,7 +38,8 @@ struct Affine {
     return raised > high ? high : raised;
   }
   /// dy where the activation lets it pass, else 0.
-  V passed(const float* x, const float* dy, const FusedActivation& activation) const {
+  template <class T>
+  V passed(const T* x, const T* dy, const FusedActivation& activation) const {
     const V t = at(x);
     const V gradient = load<lanes>(dy);
     const V zero{};
@@ -116,7 +121,8 @@ class Scratch {
 };
 
 /// Mean and variance from sums of differences to the first row, which lose no digits to a large
-/// mean, in one pass.
+/// mean, in one pass. T: float or BFloat16, of x and y; the rest is f32.
+template <class T>
 struct Forward {
   Rows rows;
   BatchNormSettings by;
@@ -124,17 +130,17 @@ struct Forward {
 
   void operator()(const KernelArgs& args) const {
     const Scratch scratch(rows, args.workspace);
-    const auto* const x = args.input<float>(0);
+    const auto* const x = args.input<T>(0);
     rows.for_each_chunk([&](std::int64_t chunk, std::int64_t first, std::int64_t last) {
       sum(scratch, x, chunk, first, last);
     });
     finish_statistics(scratch, x, args);
     rows.for_each_chunk([&](std::int64_t, std::int64_t first, std::int64_t last) {
-      write(scratch, x, args.output<float>(), first, last, args.input<float>(2));
+      write(scratch, x, args.output<T>(), first, last, args.input<float>(2));
     });
   }
 
-  void sum(const Scratch& scratch, const float* x, std::int64_t chunk, std::int64_t first,
+  void sum(const Scratch& scratch, const T* x, std::int64_t chunk, std::int64_t first,
            std::int64_t last) const {
     double* const sums = scratch.sums(chunk, 0);
     double* const squares = scratch.sums(chunk, 1);
@@ -153,12 +159,12 @@ struct Forward {
     });
   }
 
-  void finish_statistics(const Scratch& scratch, const float* x, const KernelArgs& args) const {
+  void finish_statistics(const Scratch& scratch, const T* x, const KernelArgs& args) const {
     const auto n = static_cast<double>(rows.count);
     const double unbiased = n > 1 ? n / (n - 1) : 1.0;
     for (std::int64_t c = 0; c < rows.channels; ++c) {
       const double offset = scratch.total(0, c) / n;
-      const double mean = static_cast<double>(x[c]) + offset;
+      const double mean = static_cast<double>(static_cast<float>(x[c])) + offset;
       const double variance = std::max(0.0, scratch.total(1, c) / n - offset * offset);
       const double inv_std = 1.0 / std::sqrt(variance + by.epsilon);
       const double slope = static_cast<double>(args.input<float>(1)[c]) * inv_std;
@@ -175,8 +181,8 @@ struct Forward {
     }
   }
 
-  void write(const Scratch& scratch, const float* x, float* y, std::int64_t first,
-             std::int64_t last, const float* bias) const {
+  void write(const Scratch& scratch, const T* x, T* y, std::int64_t first, std::int64_t last,
+             const float* bias) const {
     const float* const mean = scratch.coefficients(0);
     const float* const slope = scratch.coefficients(1);
     rows.for_each_tile(first, last, [&]<int lanes>(std::int64_t c, std::int64_t r, std::int64_t n) {
@@ -190,13 +196,14 @@ struct Forward {
   }
 };
 
-/// See `differentiate` of the plain kernel for the formula.
+/// See `differentiate` of the plain kernel for the formula. T: of x, dy and dx.
+template <class T>
 struct Backward {
   Rows rows;
   FusedActivation activation;
 
   template <int lanes>
-  Lanes<lanes> passed(const Affine<lanes>& affine, const float* x, const float* dy) const {
+  Lanes<lanes> passed(const Affine<lanes>& affine, const T* x, const T* dy) const {
     return activation.is_on ? affine.passed(x, dy, activation) : load<lanes>(dy);
   }
   template <int lanes>
@@ -222,8 +229,8 @@ struct Backward {
 
   void sum(const Scratch& scratch, const KernelArgs& args, std::int64_t chunk, std::int64_t first,
            std::int64_t last) const {
-    const auto* const x = args.input<float>(0);
-    const auto* const dy = args.input<float>(1);
+    const auto* const x = args.input<T>(0);
+    const auto* const dy = args.input<T>(1);
     double* const sums = scratch.sums(chunk, 0);
     double* const moments = scratch.sums(chunk, 1);
     std::fill_n(sums, 2 * rows.channels, 0.0);
@@ -258,9 +265,9 @@ struct Backward {
 
   void write(const Scratch& scratch, const KernelArgs& args, std::int64_t first,
              std::int64_t last) const {
-    const auto* const x = args.input<float>(0);
-    const auto* const dy = args.input<float>(1);
-    auto* const dx = args.output<float>();
+    const auto* const x = args.input<T>(0);
+    const auto* const dy = args.input<T>(1);
+    auto* const dx = args.output<T>();
     rows.for_each_tile(first, last, [&]<int lanes>(std::int64_t c, std::int64_t r, std::int64_t n) {
       const Affine<lanes> by = affine<lanes>(scratch, args, c);
       const Lanes<lanes> curve = load<lanes>(scratch.coefficients(1) + c);
@@ -276,22 +283,28 @@ struct Backward {
 
 bool takes(const KernelRequest& request) {
   const ChannelView view(request);
-  return request.dtype() == DType::f32 && view.inner == 1 && view.count() * view.channels > 0;
+  const bool is_f32 = request.dtype() == DType::f32;
+  const bool is_short = request.dtype() == DType::bf16 && request.dtype(2) == DType::f32;
+  return (is_f32 || is_short) && view.inner == 1 && view.count() * view.channels > 0;
 }
 
 Kernel make_training(KernelRequest& request) {
   if (!takes(request)) return {};
   const Rows rows{ChannelView(request)};
   request.need_workspace(Scratch::bytes(rows, 2));
-  return Forward{rows, BatchNormSettings(request.attributes()),
-                 FusedActivation(request.attributes())};
+  const BatchNormSettings settings(request.attributes());
+  const FusedActivation activation(request.attributes());
+  if (request.dtype() == DType::bf16) return Forward<BFloat16>{rows, settings, activation};
+  return Forward<float>{rows, settings, activation};
 }
 
 Kernel make_grad(KernelRequest& request) {
   if (!takes(request)) return {};
   const Rows rows{ChannelView(request)};
   request.need_workspace(Scratch::bytes(rows, 3));
-  return Backward{rows, FusedActivation(request.attributes())};
+  const FusedActivation activation(request.attributes());
+  if (request.dtype() == DType::bf16) return Backward<BFloat16>{rows, activation};
+  return Backward<float>{rows, activation};
 }
 
 }  // namespace

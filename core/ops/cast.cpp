@@ -122,6 +122,7 @@ void register_cast(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = attributes,
                 .infer = infer_cast,
+                .layout = kElementwise,
                 .backward = cast_rule,
                 .samples = cast_samples});
   registry.add({.name = "CastLike",

@@ -113,6 +113,7 @@ void register_clip(OpRegistry& registry) {
                 .upgrade = upgrade_clip,
                 .aliases = {{0, 0, AliasKind::in_place}},
                 .layout = kElementwise,
+                .mixed_precision = kFollows,
                 .backward = clip_rule,
                 .samples = clip_samples});
   OpDef gradient = activation_gradient_row("ClipGrad", "X", {}, clip_gradient_samples);

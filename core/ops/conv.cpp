@@ -188,6 +188,7 @@ void register_conv(OpRegistry& registry) {
                 .infer = infer_conv,
                 .layout = {LayoutRule::Kind::each, {0}, {0}},
                 .weights = {1, 2},
+                .mixed_precision = kProduct,
                 .backward = conv_rule,
                 .samples = conv_samples});
   // dx of Conv, of the shape given as attribute.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/ops/conv_geometry.h"
 #include "core/ops/onednn_internal.h"
 #include "core/ops/registry.h"
@@ -9,9 +11,9 @@ using Dims = dnnl::memory::dims;
 
 /// What the three primitives of one convolution have in common.
 struct ConvProblem {
-  ConvProblem(const ConvGeometry& sizes, const Shape& x_shape, const Shape& w_shape,
+  ConvProblem(const ConvGeometry& sizes, DType type, const Shape& x_shape, const Shape& w_shape,
               const Shape& y_shape)
-      : geometry(sizes), x(x_shape), w(w_shape), y(y_shape) {
+      : geometry(sizes), dtype(type), x(x_shape), w(w_shape), y(y_shape) {
     for (int i = 3 - std::min(3, geometry.rank); i < 3; ++i) {
       const WindowAxis& axis = geometry.axes[static_cast<std::size_t>(i)];
       strides.push_back(axis.stride);
@@ -27,21 +29,21 @@ struct ConvProblem {
   }
 
   /// oneDNN wants at least one element everywhere, and each window that fits.
-  bool is_supported(const KernelRequest& request) const {
-    return request.dtype() == DType::f32 && geometry.rank <= 3 && geometry.is_complete &&
-           x.size() > 0 && w.size() > 0 && y.size() > 0;
+  bool is_supported() const {
+    return is_onednn_type(dtype) && geometry.rank <= 3 && geometry.is_complete && x.size() > 0 &&
+           w.size() > 0 && y.size() > 0;
   }
 
   /// Fastest here by far: nhwc for all; the weight in the primitive's own layout.
   dnnl::convolution_forward::primitive_desc forward(bool has_bias) const {
-    const auto bias = has_bias ? onednn_dense({y[1]}) : dnnl::memory::desc();
+    const auto bias = has_bias ? dense({y[1]}) : dnnl::memory::desc();
     return {onednn_engine(),
             dnnl::prop_kind::forward_training,
             dnnl::algorithm::convolution_direct,
-            onednn_image(x, Layout::channels_last),
-            onednn_any(w),
+            image(x),
+            any(w),
             bias,
-            onednn_image(y, Layout::channels_last),
+            image(y),
             strides,
             dilations,
             pads_begin,
@@ -49,7 +51,20 @@ struct ConvProblem {
             onednn_attributes()};
   }
 
+  bool is_strided_depthwise() const {
+    return geometry.groups > 1 && geometry.outputs == 1 &&
+           std::ranges::any_of(strides, [](std::int64_t stride) { return stride > 1; });
+  }
+
+  /// An operand of the problem's type in that layout.
+  dnnl::memory::desc image(const Shape& shape, Layout layout = Layout::channels_last) const {
+    return onednn_image(shape, layout, dtype);
+  }
+  dnnl::memory::desc dense(const Shape& shape) const { return onednn_dense(shape, dtype); }
+  dnnl::memory::desc any(const Shape& shape) const { return onednn_any(shape, dtype); }
+
   ConvGeometry geometry;
+  DType dtype;
   Shape x;
   Shape w;  // with a leading axis of groups if there are several
   Shape y;
@@ -61,7 +76,7 @@ struct ConvProblem {
 
 ConvProblem problem_of(const KernelRequest& request, const Shape& x, const Shape& w,
                        const Shape& y) {
-  return {ConvGeometry(request.node(), x, w, y), x, w, y};
+  return {ConvGeometry(request.node(), x, w, y), request.dtype(), x, w, y};
 }
 
 /// An operand of the primitive that is read: copied to the wanted layout first if need be.
@@ -96,17 +111,17 @@ class Written {
 Kernel conv_kernel(KernelRequest& request) {
   const ConvProblem problem =
       problem_of(request, request.shape(0), request.shape(1), request.output().shape);
-  if (!problem.is_supported(request)) return {};
+  if (!problem.is_supported()) return {};
   const bool has_bias = request.has_input(2);
   const auto desc = problem.forward(has_bias);
   OnednnProgram program;
   std::vector<OnednnOperand> operands{
-      read(program, DNNL_ARG_SRC, desc.src_desc(), onednn_image(problem.x, request.layout(0)),
+      read(program, DNNL_ARG_SRC, desc.src_desc(), problem.image(problem.x, request.layout(0)),
            onednn_input(0)),
-      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(), onednn_dense(problem.w),
+      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(), problem.dense(problem.w),
            onednn_input(1))};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
-  const Written y(program, desc.dst_desc(), onednn_image(problem.y, request.output().layout),
+  const Written y(program, desc.dst_desc(), problem.image(problem.y, request.output().layout),
                   onednn_output());
   operands.push_back(y.operand(DNNL_ARG_DST));
   program.add(desc, operands);
@@ -115,21 +130,23 @@ Kernel conv_kernel(KernelRequest& request) {
 }
 
 Kernel conv_input_grad_kernel(KernelRequest& request) {
-  const ConvProblem problem =
+  ConvProblem problem =
       problem_of(request, request.output().shape, request.shape(1), request.shape(0));
-  if (!problem.is_supported(request)) return {};
+  if (!problem.is_supported()) return {};
+  const DType dtype = problem.dtype;
+  // In bf16 oneDNN does these fifty times slower.
+  if (problem.is_strided_depthwise()) problem.dtype = DType::f32;
   const dnnl::convolution_backward_data::primitive_desc desc(
-      onednn_engine(), dnnl::algorithm::convolution_direct,
-      onednn_image(problem.x, Layout::channels_last), onednn_any(problem.w),
-      onednn_image(problem.y, Layout::channels_last), problem.strides, problem.dilations,
+      onednn_engine(), dnnl::algorithm::convolution_direct, problem.image(problem.x),
+      problem.any(problem.w), problem.image(problem.y), problem.strides, problem.dilations,
       problem.pads_begin, problem.pads_end, problem.forward(false), onednn_attributes());
   OnednnProgram program;
   const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),
-                                onednn_image(problem.y, request.layout(0)), onednn_input(0));
+                                onednn_image(problem.y, request.layout(0), dtype), onednn_input(0));
   const OnednnOperand w = read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
-                               onednn_dense(problem.w), onednn_input(1));
-  const Written dx(program, desc.diff_src_desc(), onednn_image(problem.x, request.output().layout),
-                   onednn_output());
+                               onednn_dense(problem.w, dtype), onednn_input(1));
+  const Written dx(program, desc.diff_src_desc(),
+                   onednn_image(problem.x, request.output().layout, dtype), onednn_output());
   program.add(desc, {dy, w, dx.operand(DNNL_ARG_DIFF_SRC)});
   dx.finish(program);
   return program.finish(request);
@@ -142,30 +159,30 @@ dnnl::memory::desc transposed_weight(const ConvProblem& problem, bool is_any) {
   const std::size_t axis = problem.geometry.groups > 1 ? 1 : 0;
   std::swap(dims[axis], dims[axis + 1]);
   std::swap(strides[axis], strides[axis + 1]);
-  if (is_any) return onednn_any(Shape(dims));
-  return {dims, dnnl::memory::data_type::f32, strides};
+  if (is_any) return problem.any(Shape(dims));
+  return onednn_strided(dims, strides, problem.dtype);
 }
 
 Kernel conv_transpose_kernel(KernelRequest& request) {
   const Shape& from = request.shape(0);
   const Shape& to = request.output().shape;
-  const ConvProblem problem(transposed_geometry(request.node(), to, request.shape(1), from), to,
-                            request.shape(1), from);
-  if (!problem.is_supported(request)) return {};
+  const ConvProblem problem(transposed_geometry(request.node(), to, request.shape(1), from),
+                            request.dtype(), to, request.shape(1), from);
+  if (!problem.is_supported()) return {};
   const bool has_bias = request.has_input(2);
-  const auto bias = has_bias ? onednn_dense({to[1]}) : dnnl::memory::desc();
+  const auto bias = has_bias ? problem.dense({to[1]}) : dnnl::memory::desc();
   const dnnl::deconvolution_forward::primitive_desc desc(
       onednn_engine(), dnnl::prop_kind::forward_training, dnnl::algorithm::deconvolution_direct,
-      onednn_image(from, Layout::channels_last), transposed_weight(problem, true), bias,
-      onednn_image(to, Layout::channels_last), problem.strides, problem.dilations,
-      problem.pads_begin, problem.pads_end, onednn_attributes());
+      problem.image(from), transposed_weight(problem, true), bias, problem.image(to),
+      problem.strides, problem.dilations, problem.pads_begin, problem.pads_end,
+      onednn_attributes());
   OnednnProgram program;
   std::vector<OnednnOperand> operands{read(program, DNNL_ARG_SRC, desc.src_desc(),
-                                           onednn_image(from, request.layout(0)), onednn_input(0)),
+                                           problem.image(from, request.layout(0)), onednn_input(0)),
                                       read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
                                            transposed_weight(problem, false), onednn_input(1))};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
-  const Written result(program, desc.dst_desc(), onednn_image(to, request.output().layout),
+  const Written result(program, desc.dst_desc(), problem.image(to, request.output().layout),
                        onednn_output());
   operands.push_back(result.operand(DNNL_ARG_DST));
   program.add(desc, operands);
@@ -176,20 +193,19 @@ Kernel conv_transpose_kernel(KernelRequest& request) {
 Kernel conv_weight_grad_kernel(KernelRequest& request) {
   const ConvProblem problem =
       problem_of(request, request.shape(0), request.output().shape, request.shape(1));
-  if (!problem.is_supported(request)) return {};
+  if (!problem.is_supported()) return {};
   const bool has_bias = request.has_output(1);
-  const auto bias = has_bias ? onednn_dense({problem.y[1]}) : dnnl::memory::desc();
+  const auto bias = has_bias ? problem.dense({problem.y[1]}) : dnnl::memory::desc();
   const dnnl::convolution_backward_weights::primitive_desc desc(
-      onednn_engine(), dnnl::algorithm::convolution_direct,
-      onednn_image(problem.x, Layout::channels_last), onednn_any(problem.w), bias,
-      onednn_image(problem.y, Layout::channels_last), problem.strides, problem.dilations,
+      onednn_engine(), dnnl::algorithm::convolution_direct, problem.image(problem.x),
+      problem.any(problem.w), bias, problem.image(problem.y), problem.strides, problem.dilations,
       problem.pads_begin, problem.pads_end, problem.forward(has_bias), onednn_attributes());
   OnednnProgram program;
   const OnednnOperand x = read(program, DNNL_ARG_SRC, desc.src_desc(),
-                               onednn_image(problem.x, request.layout(0)), onednn_input(0));
+                               problem.image(problem.x, request.layout(0)), onednn_input(0));
   const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),
-                                onednn_image(problem.y, request.layout(1)), onednn_input(1));
-  const Written dw(program, desc.diff_weights_desc(), onednn_dense(problem.w), onednn_output());
+                                problem.image(problem.y, request.layout(1)), onednn_input(1));
+  const Written dw(program, desc.diff_weights_desc(), problem.dense(problem.w), onednn_output());
   std::vector<OnednnOperand> operands{x, dy, dw.operand(DNNL_ARG_DIFF_WEIGHTS)};
   if (has_bias) operands.push_back({DNNL_ARG_DIFF_BIAS, desc.diff_bias_desc(), onednn_output(1)});
   program.add(desc, operands);

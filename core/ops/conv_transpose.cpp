@@ -136,6 +136,7 @@ void register_conv_transpose(OpRegistry& registry) {
                 .infer = infer_conv_transpose,
                 .layout = {LayoutRule::Kind::each, {0}, {0}},
                 .weights = {1, 2},
+                .mixed_precision = kProduct,
                 .backward = conv_transpose_rule,
                 .samples = samples});
 }

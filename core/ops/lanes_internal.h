@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/float16.h"
+
 namespace graft {
 
 template <int lanes>
@@ -27,6 +29,44 @@ Lanes<lanes> load(const float* from) {
 template <class V>
 void store(float* to, const V& v) {
   std::memcpy(to, &v, sizeof(v));
+}
+
+/// The bits of a short and of a whole number of each lane.
+template <int lanes>
+struct LaneBits {
+  using Short [[gnu::vector_size(lanes * sizeof(std::uint16_t))]] = std::uint16_t;
+  using Whole [[gnu::vector_size(lanes * sizeof(std::uint32_t))]] = std::uint32_t;
+};
+
+/// bf16 numbers as f32.
+template <int lanes>
+Lanes<lanes> load(const BFloat16* from) {
+  if constexpr (lanes == 1) {
+    return static_cast<float>(*from);
+  } else {
+    typename LaneBits<lanes>::Short bits;
+    std::memcpy(&bits, from, sizeof(bits));
+    const auto whole = __builtin_convertvector(bits, typename LaneBits<lanes>::Whole) << 16;
+    Lanes<lanes> v;
+    std::memcpy(&v, &whole, sizeof(v));
+    return v;
+  }
+}
+/// Rounds as BFloat16 does, to nearest even.
+template <class V>
+void store(BFloat16* to, const V& v) {
+  constexpr int kLanes = sizeof(V) / sizeof(float);
+  if constexpr (kLanes == 1) {
+    *to = BFloat16(v);
+  } else {
+    typename LaneBits<kLanes>::Whole u;
+    std::memcpy(&u, &v, sizeof(u));
+    const auto rounded = (u + 0x7fffU + ((u >> 16) & 1U)) >> 16;
+    const auto quiet = (u >> 16) | 0x40U;
+    const auto whole = (u & 0x7fffffffU) > 0x7f800000U ? quiet : rounded;
+    const auto bits = __builtin_convertvector(whole, typename LaneBits<kLanes>::Short);
+    std::memcpy(static_cast<void*>(to), &bits, sizeof(bits));
+  }
 }
 
 /// Calls body.operator()<lanes>(i) for i in [0, count), 16 at a time, then 4, then 1.

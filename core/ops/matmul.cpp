@@ -224,6 +224,7 @@ void register_matmul(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .infer = [](InferContext& context) { infer_product(context, 1); },
                 .weights = {0, 1},
+                .mixed_precision = kProduct,
                 .backward = matmul_rule,
                 .samples = matmul_samples});
   std::vector<AttributeDef> gemm_attributes = kTransposes;
@@ -236,6 +237,7 @@ void register_matmul(OpRegistry& registry) {
                 .attributes = gemm_attributes,
                 .infer = infer_gemm,
                 .weights = {0, 1, 2},
+                .mixed_precision = kProduct,
                 .backward = gemm_rule,
                 .samples = gemm_samples});
   registry.add({.name = "BatchedMatMul",

@@ -12,7 +12,7 @@ using Dims = std::vector<std::int64_t>;
 /// An operand of a batch of products, as oneDNN sees it: [batch..., rows, columns] with strides, so
 /// that a transposed operand is read where it lies.
 dnnl::memory::desc operand(const MatMulProblem& p, const Dims& steps, std::int64_t rows,
-                           std::int64_t columns, bool transposed) {
+                           std::int64_t columns, bool transposed, DType dtype) {
   Dims dims;
   Dims strides;
   for (std::size_t axis = 0; axis < p.batch.size(); ++axis) {
@@ -22,7 +22,7 @@ dnnl::memory::desc operand(const MatMulProblem& p, const Dims& steps, std::int64
   dims.insert(dims.end(), {rows, columns});
   const Dims inner = transposed ? Dims{1, rows} : Dims{columns, 1};
   strides.insert(strides.end(), inner.begin(), inner.end());
-  return {dims, dnnl::memory::data_type::f32, strides};
+  return onednn_strided(dims, strides, dtype);
 }
 
 /// C is one row, so that oneDNN's bias serves.
@@ -33,17 +33,19 @@ bool c_is_bias(const KernelRequest& request, const MatMulProblem& p) {
 }
 
 Kernel make_matmul(KernelRequest& request) {
-  if (request.dtype() != DType::f32) return {};
+  const DType dtype = request.dtype();
+  if (!is_onednn_type(dtype)) return {};
   const MatMulProblem p(request);
   if (p.is_empty || p.k == 0 || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
 
   Dims y_dims = p.batch;
   y_dims.insert(y_dims.end(), {p.m, p.n});
-  const auto a = operand(p, p.a_steps, p.m, p.k, p.transposes_a);
-  const auto b = operand(p, p.b_steps, p.k, p.n, p.transposes_b);
-  const auto y = onednn_dense(Shape(std::move(y_dims)));
+  const auto a = operand(p, p.a_steps, p.m, p.k, p.transposes_a, dtype);
+  const auto b = operand(p, p.b_steps, p.k, p.n, p.transposes_b, dtype);
+  const auto y = onednn_dense(Shape(std::move(y_dims)), dtype);
   const bool has_bias = p.beta != 0.0F && c_is_bias(request, p);
   const bool adds_to_y = p.beta != 0.0F && !has_bias;
+  if (adds_to_y && dtype != DType::f32) return {};  // y would be rounded twice
 
   dnnl::primitive_attr attributes = onednn_attributes();
   dnnl::post_ops after;
@@ -51,7 +53,7 @@ Kernel make_matmul(KernelRequest& request) {
   if (adds_to_y) after.append_sum(1.0F);
   attributes.set_post_ops(after);
 
-  const auto bias = has_bias ? onednn_dense({1, p.n}) : dnnl::memory::desc();
+  const auto bias = has_bias ? onednn_dense({1, p.n}, dtype) : dnnl::memory::desc();
   const dnnl::matmul::primitive_desc description(onednn_engine(), a, b, bias, y, attributes,
                                                  /*allow_empty=*/true);
   if (!description) return {};

@@ -11,6 +11,10 @@ std::size_t round_up(std::size_t bytes) {
   return (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
 }
 
+dnnl::memory::data_type onednn_type(DType dtype) {
+  return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
 }  // namespace
 
 dnnl::engine& onednn_engine() {
@@ -88,16 +92,28 @@ Kernel OnednnProgram::finish(KernelRequest& request) {
   };
 }
 
-dnnl::memory::desc onednn_image(const Shape& shape, Layout layout) {
-  return {shape.dims(), dnnl::memory::data_type::f32, layout_strides(shape, layout)};
+bool is_onednn_type(DType dtype) {
+  if (dtype == DType::f32) return true;
+  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  static const auto has = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  return dtype == DType::bf16 && (has & kNeeded) == kNeeded;
 }
 
-dnnl::memory::desc onednn_dense(const Shape& shape) {
-  return {shape.dims(), dnnl::memory::data_type::f32, shape.strides()};
+dnnl::memory::desc onednn_strided(const std::vector<std::int64_t>& dims,
+                                  const std::vector<std::int64_t>& strides, DType dtype) {
+  return {dims, onednn_type(dtype), strides};
 }
 
-dnnl::memory::desc onednn_any(const Shape& shape) {
-  return {shape.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+dnnl::memory::desc onednn_image(const Shape& shape, Layout layout, DType dtype) {
+  return onednn_strided(shape.dims(), layout_strides(shape, layout), dtype);
+}
+
+dnnl::memory::desc onednn_dense(const Shape& shape, DType dtype) {
+  return onednn_strided(shape.dims(), shape.strides(), dtype);
+}
+
+dnnl::memory::desc onednn_any(const Shape& shape, DType dtype) {
+  return {shape.dims(), onednn_type(dtype), dnnl::memory::format_tag::any};
 }
 
 bool is_same_layout(const dnnl::memory::desc& a, const dnnl::memory::desc& b) {

@@ -72,11 +72,16 @@ class OnednnProgram {
   std::size_t scratchpad_bytes_ = 0;
 };
 
-/// A value [N, C, spatial...] of f32 in that layout, and a dense row-major one.
-dnnl::memory::desc onednn_image(const Shape& shape, Layout layout);
-dnnl::memory::desc onednn_dense(const Shape& shape);
+/// f32; bf16 where the processor multiplies it.
+bool is_onednn_type(DType dtype);
+/// A value [N, C, spatial...] in that layout, and a dense row-major one. Of an is_onednn_type.
+dnnl::memory::desc onednn_image(const Shape& shape, Layout layout, DType dtype = DType::f32);
+dnnl::memory::desc onednn_dense(const Shape& shape, DType dtype = DType::f32);
+/// With these steps between elements along each axis.
+dnnl::memory::desc onednn_strided(const std::vector<std::int64_t>& dims,
+                                  const std::vector<std::int64_t>& strides, DType dtype);
 /// A descriptor that leaves the layout to the primitive.
-dnnl::memory::desc onednn_any(const Shape& shape);
+dnnl::memory::desc onednn_any(const Shape& shape, DType dtype = DType::f32);
 /// Both describe the same bytes: equal up to the strides of axes of size 1.
 bool is_same_layout(const dnnl::memory::desc& a, const dnnl::memory::desc& b);
 /// With the scratchpad given by the caller.

@@ -73,6 +73,23 @@ inline const LayoutRule kElementwise{LayoutRule::Kind::elementwise};
 /// removes it then.
 using Upgrade = void (*)(Node& node, std::int64_t from, Builder& builder);
 
+/// Where bf16 serves an op in a step whose parameters are f32 (passes::compute_in_bf16).
+struct MixedPrecision {
+  enum class Kind {
+    never,
+    /// Sums many products, in f32: bf16 operands make it faster.
+    product,
+    /// Computes input 0 in bf16 where it has been rounded to bf16 before: it loses nothing more (a
+    /// choice among elements), or has sums in f32 of its own.
+    follows,
+  };
+  Kind kind = Kind::never;
+  /// The inputs that become bf16; all without any.
+  std::vector<int> inputs = {};
+};
+inline const MixedPrecision kProduct{MixedPrecision::Kind::product};
+inline const MixedPrecision kFollows{MixedPrecision::Kind::follows};
+
 /// All that Graft knows about an op, in one place: the registry drives inference, autograd,
 /// planning, tests, docs and `graft inspect`. Kernels register beside it, per device.
 struct OpDef {
@@ -91,6 +108,7 @@ struct OpDef {
   LayoutRule layout = {};
   /// Inputs that usually hold trained parameters, to choose what trains by default.
   std::vector<int> weights = {};
+  MixedPrecision mixed_precision = {};
   Backward backward;  ///< no default: each op says how it is differentiated, or why not
   Samples samples;    ///< an op without samples fails the sweep
 

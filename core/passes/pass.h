@@ -71,6 +71,11 @@ bool inference_mode(Graph& graph);
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
+/// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
+/// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before
+/// gradients are added: those pass through the Casts.
+bool compute_in_bf16(Graph& graph);
+
 /// Makes Relu and Clip with constant bounds part of the training BatchNormalization before them, in
 /// a graph that holds the gradients of both: neither then passes over memory by itself.
 bool fuse_activations(Graph& graph);

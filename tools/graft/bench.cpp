@@ -31,6 +31,7 @@ struct Arguments {
   std::vector<std::string> inputs;
   std::string target;
   ComputeArguments compute;
+  Precision precision = Precision::f32;
   double seconds = 3.0;
   bool profile = false;
   std::string trace;
@@ -160,6 +161,7 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
+  options.precision = arguments.precision;
   TrainStep step(model, options);
   Figures figures;
   figures.first_loss = step.run(data.inputs, data.target);
@@ -244,6 +246,7 @@ Run add_bench(CLI::App& app) {
                  "NAME=FILE, a .npy or .pb file (default: made-up numbers)");
   app.add_option("--target", arguments->target, "a .npy or .pb file");
   add_arguments(app, arguments->compute);
+  add_arguments(app, arguments->precision);
   app.add_option("--seconds", arguments->seconds, "how long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "tools/graft/train_arguments.h"
 
@@ -72,6 +73,13 @@ Schedule make_schedule(const ScheduleArguments& arguments, std::int64_t total_up
   return schedule;
 }
 
+void add_arguments(CLI::App& app, Precision& precision) {
+  const std::map<std::string, Precision> names{{"f32", Precision::f32}, {"bf16", Precision::bf16}};
+  app.add_option("--precision", precision, "of matrix products and convolutions; sums are f32")
+      ->transform(CLI::CheckedTransformer(names))
+      ->type_name("f32|bf16");
+}
+
 void add_arguments(CLI::App& app, TrainArguments& arguments) {
   app.add_option("MODEL", arguments.model, "an ONNX file")->required();
   add_arguments(app, arguments.data);
@@ -104,6 +112,7 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
                  "data to measure on after each epoch, or 'none' (default: the test split of "
                  "--data where it has one)");
   add_arguments(app, arguments.compute);
+  add_arguments(app, arguments.precision);
   app.add_flag("--json", arguments.json, "print JSON lines");
   app.add_option("--out", arguments.out, "the ONNX file to write")->required();
 }
@@ -123,6 +132,7 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.tied = arguments.tied;
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
+  options.precision = arguments.precision;
   options.clip = {.norm = arguments.clip_norm, .value = arguments.clip_value};
   options.accumulate = arguments.accumulate;
   options.seed = arguments.seed;

@@ -20,6 +20,9 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments);
 /// `lr` and `momentum`: for sgd when the command does not say them. Throws Error{argument}.
 Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, float sgd_momentum);
 
+/// --precision.
+void add_arguments(CLI::App& app, Precision& precision);
+
 struct ScheduleArguments {
   std::string name = "cosine";
   std::int64_t warmup = 0;
@@ -38,6 +41,7 @@ struct TrainArguments {
   OptimizerArguments optimizer;
   ScheduleArguments schedule;
   ComputeArguments compute;
+  Precision precision = Precision::f32;
   int epochs = 2;
   std::uint64_t seed = 0;
   std::optional<float> clip_norm;

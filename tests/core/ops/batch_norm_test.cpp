@@ -47,6 +47,43 @@ TEST(BatchNorm, TrainingMixesInThePopulationVariance) {
   EXPECT_THAT(floats(y[2]), ElementsAre(4, 28.75F));
 }
 
+/// What mixed precision runs: x, y and their gradients stored in bf16, all else f32. Equal to f32
+/// from the same numbers, but for the rounding of the results.
+TEST(BatchNormTraining, TakesShortImagesWithF32Parameters) {
+  constexpr std::int64_t kChannels = 21;  // vectors of 16 and 4, and one left over
+  const auto numbers = [](double first, double step) {
+    std::vector<float> values;
+    for (int i = 0; i < 6 * kChannels; ++i) {
+      values.push_back(static_cast<float>(std::sin(first + step * i)));
+    }
+    return Tensor::from<float>({6, kChannels}, values).cast(DType::bf16);
+  };
+  const Tensor x = numbers(0.3, 0.7);
+  const Tensor dy = numbers(1.1, 1.3);
+  const Tensor scale = Tensor::full(DType::f32, {kChannels}, 1.5);
+  const Tensor bias = Tensor::full(DType::f32, {kChannels}, 0.25);
+  const Attributes relu{number("lower", 0), {"strict", 1}};
+  const auto forward = [&](DType dtype) {
+    return call_internal_op("BatchNormTraining", {x.cast(dtype), scale, bias, bias, scale}, relu,
+                            5);
+  };
+  const auto is = forward(DType::bf16);
+  const auto wanted = forward(DType::f32);
+  EXPECT_EQ(floats(is[0].cast(DType::f32)), floats(wanted[0].cast(DType::bf16).cast(DType::f32)));
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_EQ(floats(is[i]), floats(wanted[i])) << i;
+
+  const auto backward = [&](DType dtype) {
+    return call_internal_op("BatchNormGrad",
+                            {x.cast(dtype), dy.cast(dtype), scale, wanted[1], wanted[2], bias},
+                            relu, 3);
+  };
+  const auto gradients = backward(DType::bf16);
+  const auto wanted_gradients = backward(DType::f32);
+  EXPECT_EQ(floats(gradients[0].cast(DType::f32)),
+            floats(wanted_gradients[0].cast(DType::bf16).cast(DType::f32)));
+  for (const std::size_t i : {1U, 2U}) EXPECT_EQ(floats(gradients[i]), floats(wanted_gradients[i]));
+}
+
 TEST(BatchNormTraining, MixesInTheUnbiasedVariance) {
   const auto y = call_internal_op(
       "BatchNormTraining",
