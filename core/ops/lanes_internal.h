@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace graft {
 
@@ -27,6 +28,15 @@ Lanes<lanes> load(const float* from) {
 template <class V>
 void store(float* to, const V& v) {
   std::memcpy(to, &v, sizeof(v));
+}
+
+/// Calls body.operator()<i>() for i in [0, count): loops over registers.
+template <int count, class Body>
+void unroll(Body&& body) {
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (body.template operator()<i>(), ...);
+  }
+  (std::make_integer_sequence<int, count>());
 }
 
 /// Calls body.operator()<lanes>(i) for i in [0, count), 16 at a time, then 4, then 1.
