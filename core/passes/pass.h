@@ -71,6 +71,11 @@ bool inference_mode(Graph& graph);
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
+/// Replaces MatMul, scaling, masks, Softmax and MatMul by TiledAttention, which never has all
+/// scores in memory; only where nothing else reads what lies between, and no mask trains. Before
+/// gradients are made. All shapes of what it replaces must be known.
+bool fuse_attention(Graph& graph);
+
 /// Makes Relu and Clip with constant bounds part of the training BatchNormalization before them, in
 /// a graph that holds the gradients of both: neither then passes over memory by itself.
 bool fuse_activations(Graph& graph);
