@@ -71,6 +71,11 @@ bool inference_mode(Graph& graph);
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
+/// Replaces MatMul, scaling, masks, Softmax and MatMul by TiledAttention, which never has all
+/// scores in memory; only where nothing else reads what lies between, and no mask trains. Before
+/// gradients are made. All shapes of what it replaces must be known.
+bool fuse_attention(Graph& graph);
+
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
 /// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before
 /// gradients are added: those pass through the Casts.
