@@ -35,7 +35,7 @@ bool c_is_bias(const KernelRequest& request, const MatMulProblem& p) {
 Kernel make_matmul(KernelRequest& request) {
   if (request.dtype() != DType::f32) return {};
   const MatMulProblem p(request);
-  if (p.is_empty || p.k == 0 || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
+  if (p.is_empty || p.k == 0 || p.is_matvec() || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
 
   Dims y_dims = p.batch;
   y_dims.insert(y_dims.end(), {p.m, p.n});

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "core/ops/registry.h"
+#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
 
@@ -15,11 +16,6 @@ struct Match {
   Node* norm_grad;
   Attributes clamp;
 };
-
-Node* only_reader(const Value* value) {
-  return value->uses().size() == 1 && !value->is_graph_output() ? value->uses().front().node
-                                                                : nullptr;
-}
 
 std::optional<float> scalar(const Value* value) {
   const Tensor tensor = constant_of(value);
