@@ -163,6 +163,8 @@ class StepBuilder : public LossBuilder {
     graph_->set_outputs(outputs);
     passes::settle(*graph_);
     passes::fuse_activations(*graph_);
+    passes::fuse_product_updates(*graph_);
+    passes::update_early(*graph_);
     result.graph = std::move(graph_);
     return result;
   }

@@ -85,6 +85,14 @@ bool compute_in_bf16(Graph& graph);
 /// a graph that holds the gradients of both: neither then passes over memory by itself.
 bool fuse_activations(Graph& graph);
 
+/// Makes one node of a product that only computes the gradient of a parameter and the plain SGD
+/// update that reads it: the product then adds to the parameter, and no gradient is stored.
+bool fuse_product_updates(Graph& graph);
+
+/// Moves each update of a variable to where its inputs are there and the old content is not read
+/// any more: a gradient is read while it is in the cache, and its memory serves the next one.
+bool update_early(Graph& graph);
+
 /// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
 /// adds Relayout nodes where layouts meet. The last pass before a plan: all shapes must be known.
 bool choose_layouts(Graph& graph, Device& device);
