@@ -179,6 +179,20 @@ class KeyRange {
     }
   }
 
+  /// Each tile of keys asks for its share of the next queries.
+  void prefetch_queries(const TileRows& rows, std::int64_t first, std::int64_t keys) {
+    const std::int64_t from = kTileQueries * first / count_;
+    const std::int64_t count = kTileQueries * (first + keys) / count_ - from;
+    const std::int64_t next = rows.first + kTileQueries + from;
+    const auto ask = [&](int input, const SequenceRows& x) {
+      prefetch_rows(args_.input<float>(input) + x.offset(problem_) + next * x.row_step, x.row_step,
+                    count, x.depth);
+    };
+    ask(0, n_.q);
+    ask(3, n_.y);
+    ask(5, n_.y);
+  }
+
   void take_tile(const TileRows& rows, std::int64_t first, std::int64_t keys) {
     using Row = TileOperand<std::integral_constant<std::int64_t, kTileQueries>>;
     using Any = TileOperand<std::int64_t>;
@@ -192,11 +206,16 @@ class KeyRange {
                                 (first_ + first) * n_.bias.key_step;
       add_bias(n_.bias, bias, rows, keys, p_);
     }
+    if (rows.first == 0) prefetch_rows(k + keys * n_.k.row_step, n_.k.row_step, keys, n_.depth);
     tile_product<false>(Any{v, n_.v.row_step, 1}, dy_columns_, kTileQueries, keys, n_.value_depth,
                         rows.lanes(), ds_, kTileQueries);
+    if (rows.first == 0) {
+      prefetch_rows(v + keys * n_.v.row_step, n_.v.row_step, keys, n_.value_depth);
+    }
     differentiate_tile(rows.vectors(), keys, sums_, p_, ds_);
     tile_product<true>(Row{p_, {}, 1}, dy_rows_, value_depth_, keys, rows.lanes(), value_depth_,
                        dv_ + first * value_depth_, value_depth_);
+    prefetch_queries(rows, first, keys);
     tile_product<true>(Row{ds_, {}, 1}, q_rows_, depth_, keys, rows.lanes(), depth_,
                        dk_ + first * depth_, depth_);
     tile_product<true>(Any{k, 1, n_.k.row_step}, ds_, kTileQueries, n_.depth, keys, rows.lanes(),

@@ -109,8 +109,7 @@ class QueryTile {
   void run() {
     for (std::int64_t first = 0; first < n_.keys; first += kTileKeys) {
       const std::int64_t keys = std::min(kTileKeys, n_.keys - first);
-      tile_product<false>(TileOperand<std::int64_t>{k_ + first * n_.k.row_step, n_.k.row_step, 1},
-                          q_, kTileQueries, keys, n_.depth, rows_.lanes(), scores_, kTileQueries);
+      make_scores(k_ + first * n_.k.row_step, v_ + first * n_.v.row_step, keys);
       if (bias_ != nullptr) {
         add_bias(n_.bias, bias_ + first * n_.bias.key_step, rows_, keys, scores_);
       }
@@ -139,6 +138,21 @@ class QueryTile {
   }
 
  private:
+  /// The first tile of queries to see these keys asks for the next ones, a few at a time.
+  void make_scores(const float* k, const float* v, std::int64_t keys) {
+    constexpr std::int64_t kChunk = 24;
+    for (std::int64_t first = 0; first < keys; first += kChunk) {
+      const std::int64_t count = std::min(kChunk, keys - first);
+      const float* const from = k + first * n_.k.row_step;
+      tile_product<false>(TileOperand<std::int64_t>{from, n_.k.row_step, 1}, q_, kTileQueries,
+                          count, n_.depth, rows_.lanes(), scores_ + first * kTileQueries,
+                          kTileQueries);
+      if (rows_.first > 0) continue;
+      prefetch_rows(from + keys * n_.k.row_step, n_.k.row_step, count, n_.depth);
+      prefetch_rows(v + (first + keys) * n_.v.row_step, n_.v.row_step, count, n_.value_depth);
+    }
+  }
+
   const AttentionGeometry& n_;
   std::int64_t problem_;
   TileRows rows_;
