@@ -51,6 +51,7 @@ class LossBuilder {
     loss_ = add_loss(loss_options_, builder.expr(prediction_), builder.expr(target)).value();
     graph_->set_outputs({loss_, prediction_});
     passes::decompose(*graph_);
+    passes::split_stacks(*graph_);
     passes::fuse_attention(*graph_);
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];

@@ -35,6 +35,42 @@ struct TileRows {
   std::int64_t count;
 };
 
+/// Asks for rows that are soon read: the order in which tiles take them is not one that hardware
+/// foresees. Addresses past the end of an operand do no harm.
+inline void prefetch_rows(const float* x, std::int64_t step, std::int64_t rows,
+                          std::int64_t columns) {
+  constexpr std::int64_t kLineFloats = 16;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; c += kLineFloats) __builtin_prefetch(x + r * step + c);
+  }
+}
+
+/// Rows of keys or values that many tiles read.
+struct KeyRows {
+  const float* data;
+  std::int64_t step;
+  const float* operator[](std::int64_t row) const { return data + row * step; }
+};
+
+/// Rows x as they lie if they follow one another, else a copy of them: a power of 2 between rows
+/// would leave them a few lines of the caches.
+inline KeyRows close_rows(const float* x, const SequenceRows& rows, std::int64_t count,
+                          float* copy) {
+  constexpr std::int64_t kAhead = 16;
+  if (rows.row_step == rows.depth) return {x, rows.depth};
+  for (std::int64_t r = 0; r < count; ++r) {
+    const float* const from = x + r * rows.row_step;
+    prefetch_rows(from + kAhead * rows.row_step, rows.row_step, 1, rows.depth);
+    std::copy_n(from, rows.depth, copy + r * rows.depth);
+  }
+  return {copy, rows.depth};
+}
+
+/// Floats that `close_rows` may need for its copy.
+inline std::int64_t copied_floats(const SequenceRows& rows, std::int64_t count) {
+  return rows.row_step == rows.depth ? 0 : checked_multiply(count, rows.depth);
+}
+
 /// 16 rows, `step` apart, from row `first` on; null from row `rows` on.
 template <class T>
 struct RowPointers {

@@ -36,6 +36,8 @@ struct Cut {
     ds = layout.reserve<float>(kTileKeys * kTileQueries);
     dk = layout.reserve<float>(checked_multiply(std::min(range_keys, n.keys), depth));
     dv = layout.reserve<float>(checked_multiply(std::min(range_keys, n.keys), value_depth));
+    k = layout.reserve<float>(copied_floats(n.k, std::min(range_keys, n.keys)));
+    v = layout.reserve<float>(copied_floats(n.v, std::min(range_keys, n.keys)));
     bytes = layout.bytes();
   }
 
@@ -51,6 +53,8 @@ struct Cut {
   std::size_t ds;
   std::size_t dk;  ///< [key][padded depth]
   std::size_t dv;
+  std::size_t k;
+  std::size_t v;
   std::size_t bytes;
 };
 
@@ -70,8 +74,10 @@ struct QuerySums {
 };
 
 /// p holds scores and becomes probabilities; ds holds v dy^T.
+/// Not inline, so that the constants of exp2 stay in registers.
 template <int vectors>
-void differentiate_tile(std::int64_t keys, const QuerySums& sums, float* p, float* ds) {
+[[gnu::noinline]] void differentiate_tile(std::int64_t keys, const QuerySums& sums, float* p,
+                                          float* ds) {
   Lanes16 log_sum[vectors];
   Lanes16 share[vectors];
   for (int v = 0; v < vectors; ++v) {
@@ -123,8 +129,10 @@ class KeyRange {
         ds_(at(scratch, cut.ds)),
         dk_(at(scratch, cut.dk)),
         dv_(at(scratch, cut.dv)),
-        k_(args.input<float>(1) + n.k.offset(problem) + first_ * n.k.row_step),
-        v_(args.input<float>(2) + n.v.offset(problem) + first_ * n.v.row_step) {
+        k_(close_rows(args.input<float>(1) + n.k.offset(problem) + first_ * n.k.row_step, n.k,
+                      count_, at(scratch, cut.k))),
+        v_(close_rows(args.input<float>(2) + n.v.offset(problem) + first_ * n.v.row_step, n.v,
+                      count_, at(scratch, cut.v))) {
     std::fill_n(dk_, count_ * depth_, 0.0F);
     std::fill_n(dv_, count_ * value_depth_, 0.0F);
   }
@@ -179,27 +187,46 @@ class KeyRange {
     }
   }
 
+  /// Each tile of keys asks for its share of the next queries.
+  void prefetch_queries(const TileRows& rows, std::int64_t first, std::int64_t keys) {
+    const std::int64_t from = kTileQueries * first / count_;
+    const std::int64_t count = kTileQueries * (first + keys) / count_ - from;
+    const std::int64_t next = rows.first + kTileQueries + from;
+    const auto ask = [&](int input, const SequenceRows& x) {
+      prefetch_rows(args_.input<float>(input) + x.offset(problem_) + next * x.row_step, x.row_step,
+                    count, x.depth);
+    };
+    ask(0, n_.q);
+    ask(3, n_.y);
+    ask(5, n_.y);
+  }
+
   void take_tile(const TileRows& rows, std::int64_t first, std::int64_t keys) {
     using Row = TileOperand<std::integral_constant<std::int64_t, kTileQueries>>;
     using Any = TileOperand<std::int64_t>;
-    const float* const k = k_ + first * n_.k.row_step;
-    const float* const v = v_ + first * n_.v.row_step;
-    tile_product<false>(Any{k, n_.k.row_step, 1}, q_columns_, kTileQueries, keys, n_.depth,
-                        rows.lanes(), p_, kTileQueries);
+    const float* const k = k_[first];
+    const float* const v = v_[first];
+    tile_product<false>(Any{k, k_.step, 1}, q_columns_, kTileQueries, keys, n_.depth, rows.lanes(),
+                        p_, kTileQueries);
     if (n_.has_bias) {
       const float* const bias = args_.input<float>(kAttentionGradBias) + n_.bias.offset(problem_) +
                                 rows.first * n_.bias.query_step +
                                 (first_ + first) * n_.bias.key_step;
       add_bias(n_.bias, bias, rows, keys, p_);
     }
-    tile_product<false>(Any{v, n_.v.row_step, 1}, dy_columns_, kTileQueries, keys, n_.value_depth,
+    if (rows.first == 0) prefetch_rows(k_[first + keys], k_.step, keys, n_.depth);
+    tile_product<false>(Any{v, v_.step, 1}, dy_columns_, kTileQueries, keys, n_.value_depth,
                         rows.lanes(), ds_, kTileQueries);
+    if (rows.first == 0) {
+      prefetch_rows(v_[first + keys], v_.step, keys, n_.value_depth);
+    }
     differentiate_tile(rows.vectors(), keys, sums_, p_, ds_);
     tile_product<true>(Row{p_, {}, 1}, dy_rows_, value_depth_, keys, rows.lanes(), value_depth_,
                        dv_ + first * value_depth_, value_depth_);
+    prefetch_queries(rows, first, keys);
     tile_product<true>(Row{ds_, {}, 1}, q_rows_, depth_, keys, rows.lanes(), depth_,
                        dk_ + first * depth_, depth_);
-    tile_product<true>(Any{k, 1, n_.k.row_step}, ds_, kTileQueries, n_.depth, keys, rows.lanes(),
+    tile_product<true>(Any{k, 1, k_.step}, ds_, kTileQueries, n_.depth, keys, rows.lanes(),
                        dq_columns_, kTileQueries);
   }
 
@@ -219,8 +246,8 @@ class KeyRange {
   float* ds_;
   float* dk_;
   float* dv_;
-  const float* k_;
-  const float* v_;
+  KeyRows k_;
+  KeyRows v_;
   QuerySums sums_;
 };
 

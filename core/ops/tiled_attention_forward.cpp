@@ -8,8 +8,9 @@
 namespace graft {
 namespace {
 
-/// Keys of a tile: its scores fill two thirds of a first-level cache of 48 KiB.
-constexpr std::int64_t kTileKeys = 128;
+/// Keys of a tile: a multiple of the rows that the product keeps in registers; the scores fill half
+/// of a first-level cache of 48 KiB.
+constexpr std::int64_t kTileKeys = 96;
 
 /// Scratch memory of a thread.
 struct Scratch {
@@ -17,11 +18,15 @@ struct Scratch {
       : q(layout.reserve<float>(n.depth * kTileQueries)),
         y(layout.reserve<float>(n.value_depth * kTileQueries)),
         scores(layout.reserve<float>(std::min(kTileKeys, n.keys) * kTileQueries)),
+        k(layout.reserve<float>(copied_floats(n.k, n.keys))),
+        v(layout.reserve<float>(copied_floats(n.v, n.keys))),
         bytes(layout.bytes()) {}
 
   std::size_t q;
   std::size_t y;
   std::size_t scores;
+  std::size_t k;
+  std::size_t v;
   std::size_t bytes;
 };
 
@@ -32,8 +37,10 @@ struct Running {
 };
 
 /// Turns a tile of scores into probabilities; y: [depth][kTileQueries], scaled down if needed.
+/// Not inline, so that the constants of exp2 stay in registers.
 template <int vectors>
-void take_tile(std::int64_t keys, float* scores, Running& running, std::int64_t depth, float* y) {
+[[gnu::noinline]] void take_tile(std::int64_t keys, float* scores, Running& running,
+                                 std::int64_t depth, float* y) {
   Lanes16 most[vectors];
   for (int v = 0; v < vectors; ++v) most[v] = running.most[v];
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -82,19 +89,32 @@ void take_tile(std::int64_t vectors, std::int64_t keys, float* scores, Running& 
   }
 }
 
+/// The keys and values of one problem.
+struct Keys {
+  Keys(const AttentionGeometry& n, const Scratch& layout, const KernelArgs& args,
+       std::byte* scratch, std::int64_t problem)
+      : k(close_rows(args.input<float>(1) + n.k.offset(problem), n.k, n.keys,
+                     reinterpret_cast<float*>(scratch + layout.k))),
+        v(close_rows(args.input<float>(2) + n.v.offset(problem), n.v, n.keys,
+                     reinterpret_cast<float*>(scratch + layout.v))) {}
+
+  KeyRows k;
+  KeyRows v;
+};
+
 /// One tile of queries of one problem.
 class QueryTile {
  public:
   QueryTile(const AttentionGeometry& n, const Scratch& layout, const KernelArgs& args,
-            std::byte* scratch, std::int64_t problem, std::int64_t block)
+            std::byte* scratch, const Keys& keys, std::int64_t problem, std::int64_t block)
       : n_(n),
         problem_(problem),
         rows_(block, n.queries),
         q_(reinterpret_cast<float*>(scratch + layout.q)),
         y_(reinterpret_cast<float*>(scratch + layout.y)),
         scores_(reinterpret_cast<float*>(scratch + layout.scores)),
-        k_(args.input<float>(1) + n.k.offset(problem)),
-        v_(args.input<float>(2) + n.v.offset(problem)) {
+        k_(keys.k),
+        v_(keys.v) {
     if (n.has_bias) {
       bias_ = args.input<float>(kAttentionBias) + n.bias.offset(problem) +
               rows_.first * n.bias.query_step;
@@ -109,15 +129,13 @@ class QueryTile {
   void run() {
     for (std::int64_t first = 0; first < n_.keys; first += kTileKeys) {
       const std::int64_t keys = std::min(kTileKeys, n_.keys - first);
-      tile_product<false>(TileOperand<std::int64_t>{k_ + first * n_.k.row_step, n_.k.row_step, 1},
-                          q_, kTileQueries, keys, n_.depth, rows_.lanes(), scores_, kTileQueries);
+      make_scores(first, keys);
       if (bias_ != nullptr) {
         add_bias(n_.bias, bias_ + first * n_.bias.key_step, rows_, keys, scores_);
       }
       take_tile(rows_.vectors(), keys, scores_, running_, n_.value_depth, y_);
-      tile_product<true>(TileOperand<std::int64_t>{v_ + first * n_.v.row_step, 1, n_.v.row_step},
-                         scores_, kTileQueries, n_.value_depth, keys, rows_.lanes(), y_,
-                         kTileQueries);
+      tile_product<true>(TileOperand<std::int64_t>{v_[first], 1, v_.step}, scores_, kTileQueries,
+                         n_.value_depth, keys, rows_.lanes(), y_, kTileQueries);
     }
   }
 
@@ -139,14 +157,27 @@ class QueryTile {
   }
 
  private:
+  /// The first tile of queries to see these keys asks for the next ones, a few at a time.
+  void make_scores(std::int64_t first, std::int64_t keys) {
+    constexpr std::int64_t kChunk = 24;
+    for (std::int64_t j = 0; j < keys; j += kChunk) {
+      const std::int64_t count = std::min(kChunk, keys - j);
+      tile_product<false>(TileOperand<std::int64_t>{k_[first + j], k_.step, 1}, q_, kTileQueries,
+                          count, n_.depth, rows_.lanes(), scores_ + j * kTileQueries, kTileQueries);
+      if (rows_.first > 0) continue;
+      prefetch_rows(k_[first + j + keys], k_.step, count, n_.depth);
+      prefetch_rows(v_[first + j + keys], v_.step, count, n_.value_depth);
+    }
+  }
+
   const AttentionGeometry& n_;
   std::int64_t problem_;
   TileRows rows_;
   float* q_;
   float* y_;
   float* scores_;
-  const float* k_;
-  const float* v_;
+  KeyRows k_;
+  KeyRows v_;
   const float* bias_ = nullptr;
   Running running_;
 };
@@ -165,10 +196,14 @@ Kernel make_attention_by_tiles(KernelRequest& request) {
     pieces.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
       std::byte* const memory =
           workspace_at<std::byte>(args, scratch.bytes * static_cast<std::size_t>(piece));
-      for (std::int64_t task = first; task < last; ++task) {
-        QueryTile tile(n, scratch, args, memory, task / blocks, task % blocks);
-        tile.run();
-        tile.write(args.output<float>(0), args.output<float>(1));
+      for (std::int64_t task = first; task < last;) {
+        const std::int64_t problem = task / blocks;
+        const Keys keys(n, scratch, args, memory, problem);
+        for (; task < last && task / blocks == problem; ++task) {
+          QueryTile tile(n, scratch, args, memory, keys, problem, task % blocks);
+          tile.run();
+          tile.write(args.output<float>(0), args.output<float>(1));
+        }
       }
     });
   };

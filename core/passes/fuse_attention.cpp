@@ -144,14 +144,18 @@ std::optional<Match> match(Node& softmax) {
   return found;
 }
 
+std::vector<std::int64_t> permutation_of(const Node& transpose) {
+  const int rank = transpose.input(0)->known_shape().rank();
+  std::vector<std::int64_t> reversed;
+  for (int i = rank; i-- > 0;) reversed.push_back(i);
+  return transpose.attributes.get_ints("perm", reversed);
+}
+
 /// k as rows [..., key, depth]. A Transpose that made columns of them is undone.
 Expr rows_of(Builder& builder, Value* columns, double& scale) {
   const Node* const node = columns->producer();
   if (node == nullptr || !node->is("Transpose")) return transpose_last(builder.expr(columns));
-  const int rank = columns->known_shape().rank();
-  std::vector<std::int64_t> reversed;
-  for (int i = rank; i-- > 0;) reversed.push_back(i);
-  std::vector<std::int64_t> order = node->attributes.get_ints("perm", reversed);
+  std::vector<std::int64_t> order = permutation_of(*node);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
   Value* rows = node->input(0);
   if (!std::ranges::is_sorted(order)) return transpose(builder.expr(rows), order);
@@ -178,14 +182,99 @@ Expr bias_of(Builder& builder, const Match& match) {
   return bias;
 }
 
+/// Takes axis `from` out and puts it back before what then is axis `to`.
+template <class T>
+std::vector<T> with_moved(std::vector<T> list, int from, int to) {
+  const T moved = list[static_cast<std::size_t>(from)];
+  list.erase(list.begin() + from);
+  list.insert(list.begin() + to, moved);
+  return list;
+}
+
+/// The axis that a transpose makes the last but one, if that is all it does.
+std::optional<int> sequence_axis_of(const Node* node) {
+  if (node == nullptr || !node->is("Transpose")) return std::nullopt;
+  const std::vector<std::int64_t> order = permutation_of(*node);
+  const int rank = static_cast<int>(order.size());
+  std::vector<std::int64_t> same;
+  for (int i = 0; i < rank; ++i) same.push_back(i);
+  if (rank < 3) return std::nullopt;
+  const int axis = static_cast<int>(order[order.size() - 2]);
+  if (axis >= rank - 2 || order != with_moved(same, axis, rank - 2)) return std::nullopt;
+  return axis;
+}
+
+/// An operand as it lay before a transpose brought it into the form [..., sequence, depth].
+struct Origin {
+  Expr value;
+  int sequence_axis;
+};
+
+/// Also through a Reshape that divides or joins the other axes.
+std::optional<Origin> origin_of(Builder& builder, const Expr& rows) {
+  const Node* node = rows.value()->producer();
+  if (node != nullptr && node->is("Reshape")) node = node->input(0)->producer();
+  const std::optional<int> axis = sequence_axis_of(node);
+  if (!axis) return std::nullopt;
+  const Shape wanted = rows.shape();
+  const Shape found = node->output()->known_shape();
+  const int rank = wanted.rank();
+  if (wanted[rank - 2] != found[found.rank() - 2] || wanted[rank - 1] != found[found.rank() - 1]) {
+    return std::nullopt;
+  }
+  for (int split = 0; split < rank - 2; ++split) {
+    if (wanted.size(0, split) != found.size(0, *axis)) continue;
+    const Shape dims(with_moved(wanted.dims(), rank - 2, split));
+    return Origin{reshape(builder.expr(node->input(0)), dims), split};
+  }
+  return std::nullopt;
+}
+
+/// q, k, v of one attention, its other inputs, and where its result goes.
+struct Call {
+  std::vector<Expr> operands;
+  Attributes attributes;
+  Value* result;
+};
+
+/// Where q, k and v were all transposed from one layout, and the result is transposed back to it,
+/// the kernel reads and writes that layout itself.
+void skip_transposes(Builder& builder, Call& call) {
+  const Node* const reader = only_reader(call.result);
+  if (reader == nullptr || !reader->is("Transpose") || call.result->known_shape().size() == 0) {
+    return;
+  }
+  std::vector<Origin> origins;
+  for (const Expr& operand : call.operands) {
+    std::optional<Origin> origin = origin_of(builder, operand);
+    if (!origin) return;
+    origins.push_back(*std::move(origin));
+  }
+  const int axis = origins.front().sequence_axis;
+  const auto is_same = [&](const Origin& o) { return o.sequence_axis == axis; };
+  const std::vector<std::int64_t> back = permutation_of(*reader);
+  std::vector<std::int64_t> same;
+  for (std::int64_t i = 0; i < std::ssize(back); ++i) same.push_back(i);
+  if (!std::ranges::all_of(origins, is_same) ||
+      back != with_moved(same, static_cast<int>(back.size()) - 2, axis)) {
+    return;
+  }
+  for (std::size_t i = 0; i < origins.size(); ++i) call.operands[i] = origins[i].value;
+  call.attributes.set({"sequence_axis", axis});
+  call.result = reader->output();
+}
+
 void fuse(Graph& graph, Match match) {
   Builder builder(graph, match.product);
   const Expr k = rows_of(builder, match.k_columns, match.scale);
-  const Attributes attributes{{"scale", AttributeValue(static_cast<float>(match.scale))}};
-  std::vector<Expr> inputs{builder.expr(match.q), k, builder.expr(match.v())};
-  if (const Expr bias = bias_of(builder, match)) inputs.push_back(bias);
-  const Expr y = call_multi("TiledAttention", kInternalDomain, inputs, 2, attributes).front();
-  graph.replace_all_uses(match.product->output(), y.value());
+  Call call{{builder.expr(match.q), k, builder.expr(match.v())},
+            {{"scale", AttributeValue(static_cast<float>(match.scale))}},
+            match.product->output()};
+  skip_transposes(builder, call);
+  if (const Expr bias = bias_of(builder, match)) call.operands.push_back(bias);
+  const Expr y =
+      call_multi("TiledAttention", kInternalDomain, call.operands, 2, call.attributes).front();
+  graph.replace_all_uses(call.result, y.value());
 }
 
 }  // namespace

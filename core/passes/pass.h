@@ -71,6 +71,10 @@ bool inference_mode(Graph& graph);
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
+/// Replaces a Transpose that brings an axis to the front, and the Gathers that take its indices one
+/// by one, by a Split along that axis: so exporters take q, k and v from one product.
+bool split_stacks(Graph& graph);
+
 /// Replaces MatMul, scaling, masks, Softmax and MatMul by TiledAttention, which never has all
 /// scores in memory; only where nothing else reads what lies between, and no mask trains. Before
 /// gradients are made. All shapes of what it replaces must be known.

@@ -88,6 +88,46 @@ TEST(FuseAttention, MasksAreAdded) {
 )");
 }
 
+TEST(FuseAttention, AHeadAxisBehindTheSequenceIsReadWhereItLies) {
+  Operands x;
+  const auto heads = [&](std::string_view name, std::int64_t length) {
+    return transpose(x.input(name, {7, length, 2, 4}), {0, 2, 1, 3});
+  };
+  const Expr q = heads("queries", 3);
+  const Expr k = transpose(x.input("keys", {7, 5, 2, 4}), {0, 2, 3, 1});
+  const Expr y = matmul(x.softmax(matmul(q, k)), heads("values", 5));
+  EXPECT_TRUE(x.fuse(transpose(y, {0, 2, 1, 3})));
+  ASSERT_EQ(x.graph.node_count(), 1U) << print(x.graph);
+  EXPECT_EQ(x.graph.nodes().front()->attributes.get_int("sequence_axis", -1), 1);
+  EXPECT_EQ(x.graph.outputs().front()->known_shape(), (Shape{7, 3, 2, 4}));
+}
+
+TEST(FuseAttention, ASequenceInFrontIsReadWhereItLies) {
+  Operands x;
+  // PyTorch: [sequence, batch * heads, depth], transposed and divided.
+  const auto heads = [&](std::string_view name, std::int64_t length) {
+    const Expr rows = transpose(x.input(name, {length, 6, 4}), {1, 0, 2});
+    return reshape(rows, {2, 3, length, 4});
+  };
+  const Expr q = heads("queries", 3);
+  const Expr y = matmul(x.softmax(matmul(q, transpose_last(heads("keys", 5)))), heads("values", 5));
+  EXPECT_TRUE(x.fuse(transpose(y, {2, 0, 1, 3})));
+  EXPECT_EQ(x.graph.node_count(), 4U) << print(x.graph);  // three views
+  const Node& fused = *x.graph.outputs().front()->producer();
+  EXPECT_EQ(fused.attributes.get_int("sequence_axis", -1), 0);
+  EXPECT_EQ(fused.input(1)->known_shape(), (Shape{5, 2, 3, 4}));
+}
+
+TEST(FuseAttention, AResultThatStaysTransposedKeepsTheTransposes) {
+  Operands x;
+  const auto heads = [&](std::string_view name) {
+    return transpose(x.input(name, {7, 5, 2, 4}), {0, 2, 1, 3});
+  };
+  const Expr scores = matmul(heads("queries"), transpose_last(heads("keys")));
+  EXPECT_TRUE(x.fuse(matmul(x.softmax(scores), heads("values"))));
+  EXPECT_EQ(x.graph.node_count(), 4U) << print(x.graph);
+}
+
 /// Forms that must stay as they are.
 void expect_kept(const std::function<Expr(Operands&)>& build) {
   Operands x;
