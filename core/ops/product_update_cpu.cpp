@@ -10,13 +10,6 @@
 namespace graft {
 namespace {
 
-/// In a plan the output is the parameter itself.
-void take_parameter(const KernelArgs& args, std::size_t bytes) {
-  if (args.inputs[2] != args.outputs[0] && bytes > 0) {
-    std::memcpy(args.outputs[0], args.inputs[2], bytes);
-  }
-}
-
 template <class T>
 void scale(const T* from, T factor, T* to, std::int64_t size) {
   parallel_for(size, kElementwiseGrain, [=](std::int64_t first, std::int64_t last) {
@@ -63,6 +56,12 @@ Kernel make_by_eigen(KernelRequest& request) {
 }
 
 }  // namespace
+
+void take_parameter(const KernelArgs& args, std::size_t bytes) {
+  if (args.inputs[2] != args.outputs[0] && bytes > 0) {
+    std::memcpy(args.outputs[0], args.inputs[2], bytes);
+  }
+}
 
 /// The smaller operand is scaled by the rate; the product adds to the parameter where it lies.
 template <class T>
