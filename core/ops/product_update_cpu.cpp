@@ -2,7 +2,6 @@
 #include <cstring>
 
 #include "core/ops/broadcast_internal.h"
-#include "core/ops/elementwise_internal.h"
 #include "core/ops/matmul_internal.h"
 #include "core/ops/product_update_internal.h"
 #include "core/ops/registry.h"
@@ -27,17 +26,18 @@ Kernel make_rows(const KernelRequest& request) {
   return [=, m = p.m, n = p.n, k = p.k, alpha = p.alpha](const KernelArgs& args) {
     take_parameter(args, bytes);
     const T rate = -*args.input<T>(3) * static_cast<T>(alpha);
-    parallel_for(m, kElementwiseGrain / std::max<std::int64_t>(1, n) + 1,
-                 [&](std::int64_t first, std::int64_t last) {
-                   for (std::int64_t i = first; i < last; ++i) {
-                     const T* const a = args.input<T>(0) + i * row_step;
-                     ArrayMap<T> row(args.output<T>() + i * n, n);
-                     for (std::int64_t j = 0; j < k; ++j) {
-                       row +=
-                           rate * a[j * inner_step] * ConstArrayMap<T>(args.input<T>(1) + j * n, n);
-                     }
-                   }
-                 });
+    const std::int64_t grain = kElementwiseGrain / std::max<std::int64_t>(1, n) + 1;
+    parallel_for(m, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        T* const row = args.output<T>() + i * n;
+        for (std::int64_t j = 0; j < k; ++j) {
+          const T* const b = args.input<T>(1) + j * n;
+          const T factor = rate * args.input<T>(0)[i * row_step + j * inner_step];
+#pragma omp simd
+          for (std::int64_t column = 0; column < n; ++column) row[column] += factor * b[column];
+        }
+      }
+    });
   };
 }
 
