@@ -1,99 +1,17 @@
 // Pooling over images in channels-last order: the innermost loop runs over channels, so that
 // windows of any size and place vectorise alike.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "core/ops/lanes_internal.h"
 #include "core/ops/pool_channels_last_internal.h"
-#include "core/ops/pool_geometry_internal.h"
+#include "core/ops/pool_windows_internal.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-/// Channels that are worked on at a time, few enough for the stack.
-constexpr std::int64_t kChannels = 64;
-
-struct Geometry {
-  Geometry(const KernelRequest& request, const Shape& x)
-      : batch(x[0]), channels(x[1]), axes(PoolGeometry(request.node(), x).axes) {}
-
-  std::int64_t input_positions() const { return axes[0].input * axes[1].input * axes[2].input; }
-  std::int64_t output_positions() const { return axes[0].output * axes[1].output * axes[2].output; }
-
-  /// Calls body(y, taps) for outputs of rows [first, last) of depth x height, y the position of the
-  /// output in its image.
-  template <class Body>
-  void for_each_output(std::int64_t first, std::int64_t last, Body&& body) const {
-    for (std::int64_t row = first; row < last; ++row) {
-      const std::int64_t d = row / axes[1].output;
-      const std::int64_t h = row % axes[1].output;
-      for (std::int64_t w = 0; w < axes[2].output; ++w) {
-        body(row * axes[2].output + w, std::array<std::int64_t, 3>{d, h, w});
-      }
-    }
-  }
-  std::int64_t rows() const { return axes[0].output * axes[1].output; }
-
-  /// Calls body(x) with the position in the image of each tap, in row-major order.
-  template <class Body>
-  void for_each_tap(const std::array<std::int64_t, 3>& output, Body&& body) const {
-    const auto& [depth, height, width] = axes;
-    const Span ds = depth.taps_of_output(output[0]);
-    const Span hs = height.taps_of_output(output[1]);
-    const Span ws = width.taps_of_output(output[2]);
-    for (std::int64_t kd = ds.first; kd < ds.last; ++kd) {
-      for (std::int64_t kh = hs.first; kh < hs.last; ++kh) {
-        const std::int64_t row =
-            depth.position(output[0], kd) * height.input + height.position(output[1], kh);
-        for (std::int64_t kw = ws.first; kw < ws.last; ++kw) {
-          body(row * width.input + width.position(output[2], kw));
-        }
-      }
-    }
-  }
-
-  /// Calls body(image, first row, last row) over all threads: rows of outputs are independent.
-  template <class Body>
-  void for_each_row(Body&& body) const {
-    constexpr std::int64_t kElementsWorthAThread = 16384;
-    const std::int64_t work = std::max<std::int64_t>(1, axes[2].output * channels);
-    parallel_for(batch * rows(), kElementsWorthAThread / work + 1,
-                 [&](std::int64_t first, std::int64_t last) {
-                   for (std::int64_t at = first; at < last; ++at) {
-                     body(at / rows(), at % rows(), at % rows() + 1);
-                   }
-                 });
-  }
-
-  /// Calls body(image) over all threads.
-  template <class Body>
-  void for_each_image(Body&& body) const {
-    parallel_for(batch, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t image = first; image < last; ++image) body(image);
-    });
-  }
-
-  /// Calls body(image, first channel, count) over all threads: windows that overlap share inputs,
-  /// channels do not.
-  template <class Body>
-  void for_each_channel_block(Body&& body) const {
-    const std::int64_t blocks = (channels + kChannels - 1) / kChannels;
-    parallel_for(batch * blocks, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t at = first; at < last; ++at) {
-        const std::int64_t channel = at % blocks * kChannels;
-        body(at / blocks, channel, std::min(kChannels, channels - channel));
-      }
-    });
-  }
-
-  std::int64_t batch;
-  std::int64_t channels;
-  WindowAxes axes;
-};
 
 /// Elements that are computed together: vectors of f32, single ones of other types.
 template <class T, class Body>
@@ -112,75 +30,66 @@ V load_as(const T* from) {
   return v;
 }
 
-/// Where the taps of one output lie, as offsets of elements; windows beyond `kMost` taps are left
-/// to the row-major kernels.
-struct Taps {
-  static constexpr std::int64_t kMost = 256;
-  std::int64_t count = 0;
-  std::array<std::int64_t, kMost> offsets;
-
-  Taps(const Geometry& g, const std::array<std::int64_t, 3>& output) {
-    g.for_each_tap(output, [&](std::int64_t tap) {
-      offsets[static_cast<std::size_t>(count++)] = tap * g.channels;
-    });
-  }
-  std::int64_t operator[](std::int64_t i) const { return offsets[static_cast<std::size_t>(i)]; }
-};
-
-bool is_small(const Geometry& g) {
-  return g.axes[0].kernel * g.axes[1].kernel * g.axes[2].kernel <= Taps::kMost;
-}
-
 template <class T>
-void max_pool(const Geometry& g, const T* x, T* y) {
+void max_pool(const PoolImages& g, const PoolWindows& windows, const T* x, T* y) {
   g.for_each_row([&](std::int64_t image, std::int64_t first, std::int64_t last) {
     const T* const from = x + image * g.input_positions() * g.channels;
     T* const to = y + image * g.output_positions() * g.channels;
     g.for_each_output(first, last, [&](std::int64_t at, const auto& output) {
-      const Taps taps(g, output);
-      if (taps.count == 0) {  // the window lies in the padding
-        std::fill_n(to + at * g.channels, g.channels, -std::numeric_limits<T>::infinity());
-        return;
-      }
-      for_each_group<T>(g.channels, [&]<class V>(std::int64_t c) {
-        V best = load_as<V>(from + taps[0] + c);
-        for (std::int64_t tap = 1; tap < taps.count; ++tap) {
-          best = greater_of(best, load_as<V>(from + taps[tap] + c));
+      windows.visit(g, output, [&](const PoolTaps& taps, std::int64_t start) {
+        if (taps.count == 0) {  // the window lies in the padding
+          std::fill_n(to + at * g.channels, g.channels, -std::numeric_limits<T>::infinity());
+          return;
         }
-        std::memcpy(to + at * g.channels + c, &best, sizeof(best));
+        for_each_group<T>(g.channels, [&]<class V>(std::int64_t c) {
+          V best = load_as<V>(from + start + taps[0] + c);
+          for (std::int64_t tap = 1; tap < taps.count; ++tap) {
+            best = greater_of(best, load_as<V>(from + start + taps[tap] + c));
+          }
+          std::memcpy(to + at * g.channels + c, &best, sizeof(best));
+        });
       });
     });
   });
 }
 
+/// The number of the first tap with the maximum.
+template <class V, class T>
+V winning_tap(const PoolTaps& taps, const T* from) {
+  V best = load_as<V>(from + taps[0]);
+  V winner{};
+  for (std::int64_t tap = 1; tap < taps.count; ++tap) {
+    const V value = load_as<V>(from + taps[tap]);
+    winner = if_greater(value, best, V{} + static_cast<T>(tap), winner);
+    best = greater_of(best, value);
+  }
+  return winner;
+}
+
 /// The gradient goes to the first maximum, whose tap is found again.
 template <class T>
-void max_pool_grad(const Geometry& g, const T* x, const T* dy, T* dx) {
+void max_pool_grad(const PoolImages& g, const PoolWindows& windows, const T* x, const T* dy,
+                   T* dx) {
   g.for_each_image([&](std::int64_t image) {
     const std::int64_t image_at = image * g.input_positions() * g.channels;
     const T* const from = x + image_at;
     T* const to = dx + image_at;
-    std::fill_n(to, g.input_positions() * g.channels, T(0));
+    if (!windows.cover_all) std::fill_n(to, g.input_positions() * g.channels, T(0));
     g.for_each_output(0, g.rows(), [&](std::int64_t at, const auto& output) {
-      const Taps taps(g, output);
-      if (taps.count == 0) return;
       const T* const gradients = dy + (image * g.output_positions() + at) * g.channels;
-      for_each_group<T>(g.channels, [&]<class V>(std::int64_t c) {
-        V best = load_as<V>(from + taps[0] + c);
-        V winner{};  // number of the winning tap
-        for (std::int64_t tap = 1; tap < taps.count; ++tap) {
-          const V value = load_as<V>(from + taps[tap] + c);
-          winner = if_greater(value, best, V{} + static_cast<T>(tap), winner);
-          best = greater_of(best, value);
-        }
-        const V gradient = load_as<V>(gradients + c);
-        const V zero{};
-        for (std::int64_t tap = 0; tap < taps.count; ++tap) {
-          T* const target = to + taps[tap] + c;
-          const V sum =
-              load_as<V>(target) + (winner == V{} + static_cast<T>(tap) ? gradient : zero);
-          std::memcpy(target, &sum, sizeof(sum));
-        }
+      windows.visit(g, output, [&](const PoolTaps& taps, std::int64_t start) {
+        if (taps.count == 0) return;
+        for_each_group<T>(g.channels, [&]<class V>(std::int64_t c) {
+          const V winner = winning_tap<V>(taps, from + start + c);
+          const V gradient = load_as<V>(gradients + c);
+          const V zero{};
+          for (std::int64_t tap = 0; tap < taps.count; ++tap) {
+            T* const target = to + start + taps[tap] + c;
+            V sum = winner == V{} + static_cast<T>(tap) ? gradient : zero;
+            if (!windows.are_disjoint) sum += load_as<V>(target);
+            std::memcpy(target, &sum, sizeof(sum));
+          }
+        });
       });
     });
   });
@@ -196,7 +105,7 @@ std::int64_t window_size(const WindowAxes& counted, const std::array<std::int64_
 }
 
 template <class T>
-void average_pool(const Geometry& g, const WindowAxes& counted, const T* x, T* y) {
+void average_pool(const PoolImages& g, const WindowAxes& counted, const T* x, T* y) {
   g.for_each_row([&](std::int64_t image, std::int64_t first, std::int64_t last) {
     const T* const from = x + image * g.input_positions() * g.channels;
     T* const to = y + image * g.output_positions() * g.channels;
@@ -214,7 +123,7 @@ void average_pool(const Geometry& g, const WindowAxes& counted, const T* x, T* y
 }
 
 template <class T>
-void average_pool_grad(const Geometry& g, const WindowAxes& counted, const T* dy, T* dx) {
+void average_pool_grad(const PoolImages& g, const WindowAxes& counted, const T* dy, T* dx) {
   std::fill_n(dx, g.batch * g.input_positions() * g.channels, T(0));
   g.for_each_channel_block([&](std::int64_t image, std::int64_t channel, std::int64_t count) {
     g.for_each_output(0, g.rows(), [&](std::int64_t at, const auto& output) {
@@ -232,13 +141,13 @@ void average_pool_grad(const Geometry& g, const WindowAxes& counted, const T* dy
 template <class T>
 void global_average_pool(std::int64_t channels, std::int64_t positions, std::int64_t batch,
                          const T* x, T* y) {
-  const std::int64_t blocks = (channels + kChannels - 1) / kChannels;
+  const std::int64_t blocks = (channels + kPoolChannels - 1) / kPoolChannels;
   parallel_for(batch * blocks, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t at = first; at < last; ++at) {
-      const std::int64_t channel = at % blocks * kChannels;
-      const std::int64_t count = std::min(kChannels, channels - channel);
+      const std::int64_t channel = at % blocks * kPoolChannels;
+      const std::int64_t count = std::min(kPoolChannels, channels - channel);
       const T* const image = x + at / blocks * positions * channels + channel;
-      std::array<double, kChannels> sum{};
+      std::array<double, kPoolChannels> sum{};
       for (std::int64_t p = 0; p < positions; ++p) {
         for (std::int64_t c = 0; c < count; ++c) {
           sum[static_cast<std::size_t>(c)] += static_cast<double>(image[p * channels + c]);
@@ -270,24 +179,30 @@ bool counts_padding(const KernelRequest& request) {
 }
 
 Kernel make_max_pool(KernelRequest& request) {
-  if (!fits(request, request.shape()) || !is_small(Geometry(request, request.shape()))) return {};
-  return for_float(request, [g = Geometry(request, request.shape())]<class T>() {
-    return Kernel([g](const KernelArgs& args) { max_pool(g, args.input<T>(0), args.output<T>()); });
+  if (!fits(request, request.shape())) return {};
+  const PoolImages g(request, request.shape());
+  if (!has_few_taps(g)) return {};
+  return for_float(request, [&]<class T>() {
+    return Kernel([g, windows = PoolWindows(g)](const KernelArgs& args) {
+      max_pool(g, windows, args.input<T>(0), args.output<T>());
+    });
   });
 }
 
 Kernel make_max_pool_grad(KernelRequest& request) {
-  if (!fits(request, request.shape()) || !is_small(Geometry(request, request.shape()))) return {};
-  return for_float(request, [g = Geometry(request, request.shape())]<class T>() {
-    return Kernel([g](const KernelArgs& args) {
-      max_pool_grad(g, args.input<T>(0), args.input<T>(1), args.output<T>());
+  if (!fits(request, request.shape())) return {};
+  const PoolImages g(request, request.shape());
+  if (!has_few_taps(g)) return {};
+  return for_float(request, [&]<class T>() {
+    return Kernel([g, windows = PoolWindows(g)](const KernelArgs& args) {
+      max_pool_grad(g, windows, args.input<T>(0), args.input<T>(1), args.output<T>());
     });
   });
 }
 
 Kernel make_average_pool(KernelRequest& request) {
   if (!fits(request, request.shape())) return {};
-  const Geometry g(request, request.shape());
+  const PoolImages g(request, request.shape());
   const WindowAxes counted = counted_axes(g.axes, counts_padding(request));
   return for_float(request, [&]<class T>() {
     return Kernel([g, counted](const KernelArgs& args) {
@@ -298,7 +213,7 @@ Kernel make_average_pool(KernelRequest& request) {
 
 Kernel make_average_pool_grad(KernelRequest& request) {
   if (!fits(request, request.output().shape)) return {};
-  const Geometry g(request, request.output().shape);
+  const PoolImages g(request, request.output().shape);
   const WindowAxes counted = counted_axes(g.axes, counts_padding(request));
   return for_float(request, [&]<class T>() {
     return Kernel([g, counted](const KernelArgs& args) {

@@ -2,20 +2,12 @@
 #include <cstring>
 
 #include "core/ops/broadcast_internal.h"
-#include "core/ops/elementwise_internal.h"
 #include "core/ops/matmul_internal.h"
 #include "core/ops/product_update_internal.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-/// In a plan the output is the parameter itself.
-void take_parameter(const KernelArgs& args, std::size_t bytes) {
-  if (args.inputs[2] != args.outputs[0] && bytes > 0) {
-    std::memcpy(args.outputs[0], args.inputs[2], bytes);
-  }
-}
 
 template <class T>
 void scale(const T* from, T factor, T* to, std::int64_t size) {
@@ -34,17 +26,18 @@ Kernel make_rows(const KernelRequest& request) {
   return [=, m = p.m, n = p.n, k = p.k, alpha = p.alpha](const KernelArgs& args) {
     take_parameter(args, bytes);
     const T rate = -*args.input<T>(3) * static_cast<T>(alpha);
-    parallel_for(m, kElementwiseGrain / std::max<std::int64_t>(1, n) + 1,
-                 [&](std::int64_t first, std::int64_t last) {
-                   for (std::int64_t i = first; i < last; ++i) {
-                     const T* const a = args.input<T>(0) + i * row_step;
-                     ArrayMap<T> row(args.output<T>() + i * n, n);
-                     for (std::int64_t j = 0; j < k; ++j) {
-                       row +=
-                           rate * a[j * inner_step] * ConstArrayMap<T>(args.input<T>(1) + j * n, n);
-                     }
-                   }
-                 });
+    const std::int64_t grain = kElementwiseGrain / std::max<std::int64_t>(1, n) + 1;
+    parallel_for(m, grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        T* const row = args.output<T>() + i * n;
+        for (std::int64_t j = 0; j < k; ++j) {
+          const T* const b = args.input<T>(1) + j * n;
+          const T factor = rate * args.input<T>(0)[i * row_step + j * inner_step];
+#pragma omp simd
+          for (std::int64_t column = 0; column < n; ++column) row[column] += factor * b[column];
+        }
+      }
+    });
   };
 }
 
@@ -63,6 +56,12 @@ Kernel make_by_eigen(KernelRequest& request) {
 }
 
 }  // namespace
+
+void take_parameter(const KernelArgs& args, std::size_t bytes) {
+  if (args.inputs[2] != args.outputs[0] && bytes > 0) {
+    std::memcpy(args.outputs[0], args.inputs[2], bytes);
+  }
+}
 
 /// The smaller operand is scaled by the rate; the product adds to the parameter where it lies.
 template <class T>

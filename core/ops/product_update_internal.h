@@ -7,6 +7,9 @@ namespace graft {
 /// So few rows of b that a product of matrices is slower than adding them up.
 bool updates_by_rows(const KernelRequest& request);
 
+/// Copies the parameter to the output, which in a plan is the parameter itself.
+void take_parameter(const KernelArgs& args, std::size_t bytes);
+
 /// The kernel of SgdProductUpdate by any matrix product. Of float and double.
 template <class T>
 Kernel make_product_update(KernelRequest& request, MakeProduct<T> make_product);

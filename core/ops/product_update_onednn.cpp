@@ -1,11 +1,25 @@
+#include "core/ops/matmul_internal.h"
+#include "core/ops/onednn_internal.h"
 #include "core/ops/product_update_internal.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
 
+/// The usual gradient of a weight; see matmul_onednn.cpp for why.
+Kernel make_by_sgemm(const MatMulProblem& p) {
+  return [m = p.m, n = p.n, k = p.k, alpha = p.alpha](const KernelArgs& args) {
+    take_parameter(args, sizeof(float) * static_cast<std::size_t>(m * n));
+    const float rate = -*args.input<float>(3) * alpha;
+    dnnl_sgemm('T', 'N', m, n, k, rate, args.input<float>(0), m, args.input<float>(1), n, 1.0F,
+               args.output<float>(), n);
+  };
+}
+
 Kernel make_by_onednn(KernelRequest& request) {
   if (request.dtype() != DType::f32 || updates_by_rows(request)) return {};
+  const MatMulProblem p(request);
+  if (p.transposes_a && !p.transposes_b && !p.is_empty) return make_by_sgemm(p);
   return make_product_update<float>(request, onednn_product);
 }
 
