@@ -51,6 +51,7 @@ class LossBuilder {
     loss_ = add_loss(loss_options_, builder.expr(prediction_), builder.expr(target)).value();
     graph_->set_outputs({loss_, prediction_});
     passes::decompose(*graph_);
+    passes::fuse_attention(*graph_);
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];
   }
@@ -162,6 +163,8 @@ class StepBuilder : public LossBuilder {
     graph_->set_outputs(outputs);
     passes::settle(*graph_);
     passes::fuse_activations(*graph_);
+    passes::fuse_product_updates(*graph_);
+    passes::update_early(*graph_);
     result.graph = std::move(graph_);
     return result;
   }

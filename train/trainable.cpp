@@ -28,12 +28,22 @@ bool looks_like_mask(const Tensor& tensor) {
   return std::ranges::any_of(to_double(tensor), [](double value) { return value <= kMasked; });
 }
 
-bool reaches_weight_slot(const Value& value, const Tensor& tensor) {
+/// In x + c a scalar is a constant of the formula, a larger tensor a bias, unless it masks. So is a
+/// factor of one element that a Constant node holds: the scale of attention, as PyTorch writes it.
+bool is_part_of_formula(const Node& node, const Tensor& tensor, bool is_constant_node) {
+  if (!is_broadcasting_arithmetic(node)) return false;
+  const bool is_factor = node.is("Mul") || node.is("Div");
+  return tensor.rank() == 0 || (is_factor && is_constant_node && tensor.size() == 1) ||
+         looks_like_mask(tensor);
+}
+
+bool reaches_weight_slot(const Value& value, const Tensor& tensor, bool is_constant_node) {
   for (const Use& use : value.uses()) {
     const Node& node = *use.node;
     if (only_rearranges(node)) {
       for (int i = 0; i < node.output_count(); ++i) {
-        if (node.output(i) != nullptr && reaches_weight_slot(*node.output(i), tensor)) return true;
+        const Value* const moved = node.output(i);
+        if (moved != nullptr && reaches_weight_slot(*moved, tensor, is_constant_node)) return true;
       }
       continue;
     }
@@ -41,13 +51,15 @@ bool reaches_weight_slot(const Value& value, const Tensor& tensor) {
     if (def == nullptr || std::ranges::find(def->weights, use.index) == def->weights.end()) {
       continue;
     }
-    // In x + c a scalar is a constant of the formula, a larger tensor a bias, unless it masks.
-    if (is_broadcasting_arithmetic(node) && (tensor.rank() == 0 || looks_like_mask(tensor))) {
-      continue;
-    }
-    return true;
+    if (!is_part_of_formula(node, tensor, is_constant_node)) return true;
   }
   return false;
+}
+
+/// The file holds it in a Constant node, not as an initializer.
+bool is_constant_node(const Value& value, const Graph* file) {
+  const Value* const written = file == nullptr ? nullptr : file->find(value.name());
+  return written != nullptr && !written->is_initializer();
 }
 
 bool is_candidate(const Value& value, const Graph* file) {
@@ -104,7 +116,8 @@ void drop_frozen(std::vector<Value*>& values, const std::string& pattern) {
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
   std::vector<Value*> values;
   for (Value* value : graph.initializers()) {
-    if (is_candidate(*value, file) && reaches_weight_slot(*value, value->initializer())) {
+    if (is_candidate(*value, file) &&
+        reaches_weight_slot(*value, value->initializer(), is_constant_node(*value, file))) {
       values.push_back(value);
     }
   }

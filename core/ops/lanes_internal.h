@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "core/base/float16.h"
 
@@ -67,6 +68,15 @@ void store(BFloat16* to, const V& v) {
     const auto bits = __builtin_convertvector(whole, typename LaneBits<kLanes>::Short);
     std::memcpy(static_cast<void*>(to), &bits, sizeof(bits));
   }
+}
+
+/// Calls body.operator()<i>() for i in [0, count): loops over registers.
+template <int count, class Body>
+void unroll(Body&& body) {
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (body.template operator()<i>(), ...);
+  }
+  (std::make_integer_sequence<int, count>());
 }
 
 /// Calls body.operator()<lanes>(i) for i in [0, count), 16 at a time, then 4, then 1.

@@ -159,6 +159,8 @@ std::vector<Sample> matmul_samples() {
       {"no_inner", {{{2, 0}}, {{0, 3}}}},
       {"no_batch", {{{0, 2, 3}}, {{0, 3, 2}}}},
       {.name = "over_threads", .inputs = {{{67, 33}}, {{33, 131}}}},
+      {"row_over_threads", {{{1, 301}}, {{301, 213}}}},
+      {"column_over_threads", {{{301, 213}}, {{213, 1}}}},
   };
 }
 
@@ -195,6 +197,12 @@ std::vector<Sample> gemm_samples() {
   samples.push_back({"no_inner", {{{2, 0}}, {{0, 3}}, {{3}}}});
   samples.push_back({"no_rows", {{{0, 2}}, {{2, 3}}, {{3}}}});
   samples.push_back({"ones", {{{1, 1}}, {{1, 1}}, {{1}}}});
+  samples.push_back({"row", {{{1, 301}}, {{213, 301}}, {{213}}}, flags(false, true)});
+  samples.push_back({"column", {{{301, 213}}, {{301, 1}}, {{1}}}, flags(true, false)});
+  all = flags(true, false);
+  all.set({"alpha", 1.5F});
+  all.set({"beta", 0.5F});
+  samples.push_back({"row_alpha_beta", {{{5, 1}}, {{5, 7}}, {{7}}}, all});
   samples.push_back({"over_threads", {{{65, 37}}, {{129, 37}}, {{129}}}, flags(false, true)});
   return samples;
 }

@@ -75,6 +75,7 @@ Kernel fill_with_c(const KernelRequest& request, float beta) {
 }
 
 template Kernel fill_with_c<float>(const KernelRequest& request, float beta);
+template Kernel fill_with_c<double>(const KernelRequest& request, float beta);
 
 namespace {
 
@@ -162,6 +163,7 @@ Kernel make_integer_matmul(KernelRequest& request) {
 
 void register_matmul_cpu(KernelRegistry& registry) {
   for (const char* op : {"MatMul", "Gemm"}) {
+    registry.add({.op = op, .name = "matvec", .make = make_matvec});
     registry.add({.op = op, .name = "eigen", .make = make_float_matmul});
     registry.add({.op = op, .name = "eigen_integer", .make = make_integer_matmul});
   }

@@ -27,12 +27,17 @@ struct MatMulProblem {
 
   explicit MatMulProblem(const KernelRequest& request);
 
+  /// One of the operands is a vector, and the other's matrix is read once.
+  bool is_matvec() const { return !is_empty && k > 0 && batch.empty() && (m == 1 || n == 1); }
   /// Number of products.
   std::int64_t batch_size() const;
 
  private:
   void append_batch_axis(std::int64_t dim, std::int64_t a_step, std::int64_t b_step);
 };
+
+/// Vector times matrix, of f32 and f64; empty for other products.
+Kernel make_matvec(KernelRequest& request);
 
 /// Writes beta * c, broadcast, to y.
 template <class T>

@@ -36,7 +36,7 @@ Kernel make_matmul(KernelRequest& request) {
   const DType dtype = request.dtype();
   if (!is_onednn_type(dtype)) return {};
   const MatMulProblem p(request);
-  if (p.is_empty || p.k == 0 || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
+  if (p.is_empty || p.k == 0 || p.is_matvec() || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
 
   Dims y_dims = p.batch;
   y_dims.insert(y_dims.end(), {p.m, p.n});

@@ -42,6 +42,9 @@ using MakeProduct = Product<T> (*)(const ProductSpec& spec);
 template <class T>
 Product<T> eigen_product(const ProductSpec& spec);
 
+/// By oneDNN, or by Eigen what it takes badly. Exists where the program is built with oneDNN.
+Product<float> onednn_product(const ProductSpec& spec);
+
 /// A product whose second operand is brought into the layout that suits it once a run.
 template <class T>
 class RepeatedProduct {

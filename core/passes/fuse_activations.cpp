@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "core/ops/registry.h"
+#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
 
@@ -15,17 +15,6 @@ struct Match {
   Node* norm_grad;
   Attributes clamp;
 };
-
-Node* only_reader(const Value* value) {
-  return value->uses().size() == 1 && !value->is_graph_output() ? value->uses().front().node
-                                                                : nullptr;
-}
-
-std::optional<float> scalar(const Value* value) {
-  const Tensor tensor = constant_of(value);
-  if (!tensor.defined() || tensor.size() != 1) return std::nullopt;
-  return static_cast<float>(to_double(tensor).front());
-}
 
 /// y -> Relu -> z, and ReluGrad(z, dz).
 bool match_relu(const Value* y, Match& match) {
@@ -52,12 +41,13 @@ bool match_clip(const Value* y, Match& match) {
   constexpr float kMost = std::numeric_limits<float>::max();
   const auto bound = [&](int index, float none) {
     const Value* const value = match.activation->input(index);
-    return value == nullptr ? none : scalar(value);
+    return value == nullptr ? none : scalar_of(value);
   };
-  const std::optional<float> lower = bound(1, -kMost);
-  const std::optional<float> upper = bound(2, kMost);
+  const std::optional<double> lower = bound(1, -kMost);
+  const std::optional<double> upper = bound(2, kMost);
   if (!lower || !upper) return false;
-  match.clamp = {{"lower", AttributeValue(*lower)}, {"upper", AttributeValue(*upper)}};
+  match.clamp = {{"lower", AttributeValue(static_cast<float>(*lower))},
+                 {"upper", AttributeValue(static_cast<float>(*upper))}};
   return true;
 }
 

@@ -71,6 +71,11 @@ bool inference_mode(Graph& graph);
 /// and for a BatchNormalization whose statistics are read.
 bool train_mode(Graph& graph, std::uint64_t seed);
 
+/// Replaces MatMul, scaling, masks, Softmax and MatMul by TiledAttention, which never has all
+/// scores in memory; only where nothing else reads what lies between, and no mask trains. Before
+/// gradients are made. All shapes of what it replaces must be known.
+bool fuse_attention(Graph& graph);
+
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
 /// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before
 /// gradients are added: those pass through the Casts.
@@ -79,6 +84,14 @@ bool compute_in_bf16(Graph& graph);
 /// Makes Relu and Clip with constant bounds part of the training BatchNormalization before them, in
 /// a graph that holds the gradients of both: neither then passes over memory by itself.
 bool fuse_activations(Graph& graph);
+
+/// Makes one node of a product that only computes the gradient of a parameter and the plain SGD
+/// update that reads it: the product then adds to the parameter, and no gradient is stored.
+bool fuse_product_updates(Graph& graph);
+
+/// Moves each update of a variable to where its inputs are there and the old content is not read
+/// any more: a gradient is read while it is in the cache, and its memory serves the next one.
+bool update_early(Graph& graph);
 
 /// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
 /// adds Relayout nodes where layouts meet. The last pass before a plan: all shapes must be known.

@@ -114,6 +114,7 @@ class SegmentBuilder {
     passes::bind_inputs(graph(), types);
     passes::settle(graph());
     if (passes::decompose_where_needed(graph(), device_)) passes::settle(graph());
+    if (passes::fuse_attention(graph())) passes::settle(graph());
     int slot = 0;
     for (const Value* input : passes::required_inputs(graph())) slot_of_[input] = slot++;
   }

@@ -64,6 +64,21 @@ TEST(Trainable, WeightsByDefaultAndNothingElse) {
               ElementsAre("weight", "bias", "bn.scale", "bn.bias"));
 }
 
+TEST(Trainable, AFactorInAConstantNodeBelongsToTheFormula) {
+  const auto build = [](Graph& graph, bool with_node) {
+    Value* const x = graph.add_input("x", {DType::f32, SymShape{4, 3}});
+    Value* const factor = with_node ? graph.add_node("Constant", "", {}, {"factor"})->output()
+                                    : graph.add_initializer("factor", ones({1}));
+    graph.add_output(graph.add_node("Mul", "", {x, factor}, {"y"})->output());
+  };
+  Graph file;
+  build(file, true);
+  Graph graph;  // where Constant nodes have become initializers
+  build(graph, false);
+  EXPECT_THAT(names(default_trainable(graph, &graph)), ElementsAre("factor"));
+  EXPECT_THAT(names(default_trainable(graph, &file)), ElementsAre());
+}
+
 TEST(Trainable, PatternsChooseAndFreeze) {
   const auto graph = make_graph();
   EXPECT_THAT(names(choose_trainable(*graph, {.pattern = "bn\\..*"})),

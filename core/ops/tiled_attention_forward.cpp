@@ -1,0 +1,177 @@
+// For each tile of 64 queries, one tile of keys after the other: scores = k q^T, probabilities
+// relative to the largest score so far, y^T += v^T p. When a larger score comes, what has been
+// summed is scaled down (Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018).
+#include "core/ops/attention_tile_internal.h"
+#include "core/ops/tiled_attention_internal.h"
+#include "core/ops/workspace_internal.h"
+
+namespace graft {
+namespace {
+
+/// Keys of a tile: its scores fill two thirds of a first-level cache of 48 KiB.
+constexpr std::int64_t kTileKeys = 128;
+
+/// Scratch memory of a thread.
+struct Scratch {
+  explicit Scratch(const AttentionGeometry& n, WorkspaceLayout& layout)
+      : q(layout.reserve<float>(n.depth * kTileQueries)),
+        y(layout.reserve<float>(n.value_depth * kTileQueries)),
+        scores(layout.reserve<float>(std::min(kTileKeys, n.keys) * kTileQueries)),
+        bytes(layout.bytes()) {}
+
+  std::size_t q;
+  std::size_t y;
+  std::size_t scores;
+  std::size_t bytes;
+};
+
+/// Largest score and sum of probabilities of each query so far.
+struct Running {
+  Lanes16 most[4];
+  Lanes16 sum[4];
+};
+
+/// Turns a tile of scores into probabilities; y: [depth][kTileQueries], scaled down if needed.
+template <int vectors>
+void take_tile(std::int64_t keys, float* scores, Running& running, std::int64_t depth, float* y) {
+  Lanes16 most[vectors];
+  for (int v = 0; v < vectors; ++v) most[v] = running.most[v];
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (int v = 0; v < vectors; ++v) {
+      most[v] = larger(most[v], load<16>(scores + j * kTileQueries + v * 16));
+    }
+  }
+  Lanes16 keep[vectors];
+  Lanes16 sum[vectors];
+  for (int v = 0; v < vectors; ++v) {
+    const Lanes16 before = running.most[v];
+    running.most[v] = most[v];
+    // Where all is hidden so far, exp2(-inf - 0) is the 0 that exp2(-inf + inf) is not.
+    most[v] = most[v] == -std::numeric_limits<float>::infinity() ? Lanes16{} : most[v];
+    keep[v] = exp2(before - most[v]);
+    sum[v] = Lanes16{};
+  }
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (int v = 0; v < vectors; ++v) {
+      float* const at = scores + j * kTileQueries + v * 16;
+      const Lanes16 p = exp2(load<16>(at) - most[v]);
+      store(at, p);
+      sum[v] += p;
+    }
+  }
+  for (int v = 0; v < vectors; ++v) running.sum[v] = running.sum[v] * keep[v] + sum[v];
+  for (std::int64_t c = 0; c < depth; ++c) {
+    for (int v = 0; v < vectors; ++v) {
+      float* const at = y + c * kTileQueries + v * 16;
+      store(at, load<16>(at) * keep[v]);
+    }
+  }
+}
+
+void take_tile(std::int64_t vectors, std::int64_t keys, float* scores, Running& running,
+               std::int64_t depth, float* y) {
+  switch (vectors) {
+    case 1:
+      return take_tile<1>(keys, scores, running, depth, y);
+    case 2:
+      return take_tile<2>(keys, scores, running, depth, y);
+    case 3:
+      return take_tile<3>(keys, scores, running, depth, y);
+    default:
+      return take_tile<4>(keys, scores, running, depth, y);
+  }
+}
+
+/// One tile of queries of one problem.
+class QueryTile {
+ public:
+  QueryTile(const AttentionGeometry& n, const Scratch& layout, const KernelArgs& args,
+            std::byte* scratch, std::int64_t problem, std::int64_t block)
+      : n_(n),
+        problem_(problem),
+        rows_(block, n.queries),
+        q_(reinterpret_cast<float*>(scratch + layout.q)),
+        y_(reinterpret_cast<float*>(scratch + layout.y)),
+        scores_(reinterpret_cast<float*>(scratch + layout.scores)),
+        k_(args.input<float>(1) + n.k.offset(problem)),
+        v_(args.input<float>(2) + n.v.offset(problem)) {
+    if (n.has_bias) {
+      bias_ = args.input<float>(kAttentionBias) + n.bias.offset(problem) +
+              rows_.first * n.bias.query_step;
+    }
+    transpose_in(args.input<float>(0) + n.q.offset(problem) + rows_.first * n.q.row_step,
+                 n.q.row_step, rows_.count, n.depth, n.scale * kLog2E, q_);
+    std::fill_n(y_, n.value_depth * kTileQueries, 0.0F);
+    std::fill_n(running_.most, 4, all_lanes(-std::numeric_limits<float>::infinity()));
+    std::fill_n(running_.sum, 4, Lanes16{});
+  }
+
+  void run() {
+    for (std::int64_t first = 0; first < n_.keys; first += kTileKeys) {
+      const std::int64_t keys = std::min(kTileKeys, n_.keys - first);
+      tile_product<false>(TileOperand<std::int64_t>{k_ + first * n_.k.row_step, n_.k.row_step, 1},
+                          q_, kTileQueries, keys, n_.depth, rows_.lanes(), scores_, kTileQueries);
+      if (bias_ != nullptr) {
+        add_bias(n_.bias, bias_ + first * n_.bias.key_step, rows_, keys, scores_);
+      }
+      take_tile(rows_.vectors(), keys, scores_, running_, n_.value_depth, y_);
+      tile_product<true>(TileOperand<std::int64_t>{v_ + first * n_.v.row_step, 1, n_.v.row_step},
+                         scores_, kTileQueries, n_.value_depth, keys, rows_.lanes(), y_,
+                         kTileQueries);
+    }
+  }
+
+  void write(float* y, float* log_sums) {
+    for (std::int64_t v = 0; n_.keys > 0 && v < rows_.vectors(); ++v) {
+      for (std::int64_t c = 0; c < n_.value_depth; ++c) {
+        float* const at = y_ + c * kTileQueries + v * 16;
+        store(at, load<16>(at) / running_.sum[v]);
+      }
+    }
+    transpose_out(y_, rows_.count, n_.value_depth, 1.0F,
+                  y + n_.y.offset(problem_) + rows_.first * n_.y.row_step, n_.y.row_step);
+    float* const to = log_sums + n_.sums.offset(problem_) + rows_.first * n_.sums.row_step;
+    for (std::int64_t v = 0; v < rows_.vectors(); ++v) {
+      const Lanes16 sums = running_.most[v] * kLn2 + log_of(running_.sum[v]);
+      const std::int64_t count = std::min<std::int64_t>(16, rows_.count - v * 16);
+      for (std::int64_t i = 0; i < count; ++i) to[(v * 16 + i) * n_.sums.row_step] = sums[i];
+    }
+  }
+
+ private:
+  const AttentionGeometry& n_;
+  std::int64_t problem_;
+  TileRows rows_;
+  float* q_;
+  float* y_;
+  float* scores_;
+  const float* k_;
+  const float* v_;
+  const float* bias_ = nullptr;
+  Running running_;
+};
+
+}  // namespace
+
+Kernel make_attention_by_tiles(KernelRequest& request) {
+  if (request.dtype() != DType::f32) return {};
+  const AttentionGeometry n(request, kAttentionBias);
+  const std::int64_t blocks = (n.queries + kTileQueries - 1) / kTileQueries;
+  const AttentionPieces pieces(checked_multiply(n.problems, blocks), n.multiply_adds());
+  WorkspaceLayout layout;
+  const Scratch scratch(n, layout);
+  request.need_workspace(scratch.bytes * static_cast<std::size_t>(pieces.count));
+  return [n, blocks, pieces, scratch](const KernelArgs& args) {
+    pieces.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
+      std::byte* const memory =
+          workspace_at<std::byte>(args, scratch.bytes * static_cast<std::size_t>(piece));
+      for (std::int64_t task = first; task < last; ++task) {
+        QueryTile tile(n, scratch, args, memory, task / blocks, task % blocks);
+        tile.run();
+        tile.write(args.output<float>(0), args.output<float>(1));
+      }
+    });
+  };
+}
+
+}  // namespace graft

@@ -1,0 +1,139 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "core/graph/print.h"
+#include "core/ops/builder.h"
+#include "core/passes/pass.h"
+
+namespace graft {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// Two heads of 3 queries and 5 keys, 4 and 6 deep.
+struct Operands {
+  Operands() : builder(graph) {
+    q = input("q", {2, 3, 4});
+    k = input("k", {2, 5, 4});
+    v = input("v", {2, 5, 6});
+  }
+  Expr input(std::string_view name, const Shape& shape, DType dtype = DType::f32) {
+    return builder.expr(graph.add_input(name, {dtype, SymShape(shape)}));
+  }
+  Expr number(double value) { return constant_like(q, value); }
+  Expr softmax(const Expr& scores, int axis = -1) {
+    return call("Softmax", {scores}, {{"axis", axis}});
+  }
+  /// The result of the pass on the graph that gives y.
+  bool fuse(const Expr& y) {
+    graph.add_output(y.value());
+    return passes::fuse_attention(graph);
+  }
+
+  Graph graph{"net"};
+  Builder builder;
+  Expr q;
+  Expr k;
+  Expr v;
+};
+
+TEST(FuseAttention, ThePlainFormBecomesOneNode) {
+  Operands x;
+  EXPECT_TRUE(x.fuse(matmul(x.softmax(matmul(x.q, transpose_last(x.k))), x.v)));
+  EXPECT_EQ(print(x.graph),
+            R"(net(q: f32[2,3,4], k: f32[2,5,4], v: f32[2,5,6]) -> (tiledattention: f32[2,3,6])
+  tiledattention: f32[2,3,6], tiledattention_1: f32[2,3] = ai.graft.TiledAttention(q, k, v) {scale = 1.0}
+)");
+  EXPECT_FALSE(passes::fuse_attention(x.graph));
+}
+
+TEST(FuseAttention, FactorsOnEitherSideAndOnTheScoresAreOneScale) {
+  Operands x;
+  // PyTorch: both sides times the root of the scale, k after it was transposed.
+  const Expr k = transpose_last(x.k * 3.0) * 0.5;
+  const Expr scores = matmul(x.q * 0.5, k) / 8.0;
+  EXPECT_TRUE(x.fuse(matmul(x.softmax(scores), x.v)));
+  ASSERT_EQ(x.graph.node_count(), 1U);
+  const Node& fused = *x.graph.nodes().front();
+  EXPECT_EQ(fused.attributes.get_float("scale", 0.0F), 0.09375F);
+  EXPECT_EQ(fused.input(1), x.k.value());
+}
+
+TEST(FuseAttention, AnyTransposeToColumnsIsOneToRows) {
+  Operands x;
+  const Expr k = x.input("k_inside", {5, 2, 4});
+  EXPECT_TRUE(x.fuse(matmul(x.softmax(matmul(x.q, transpose(k, {1, 2, 0}))), x.v)));
+  ASSERT_EQ(x.graph.node_count(), 2U);
+  const Node& moved = *x.graph.nodes().front();
+  EXPECT_EQ(moved.attributes.get_ints("perm"), (std::vector<std::int64_t>{1, 0, 2}));
+}
+
+TEST(FuseAttention, MasksAreAdded) {
+  Operands x;
+  const Expr mask = x.input("mask", {3, 5});
+  const Expr hidden = x.input("hidden", {1, 5}, DType::boolean);
+  const Expr scores = mask + matmul(x.q, transpose_last(x.k)) * 2.0;
+  const Expr chosen = where(hidden, x.number(-kInfinity), scores);
+  EXPECT_TRUE(x.fuse(matmul(x.softmax(chosen), x.v)));
+  EXPECT_EQ(
+      print(x.graph),
+      R"(net(q: f32[2,3,4], k: f32[2,5,4], v: f32[2,5,6], mask: f32[3,5], hidden: bool[1,5]) -> (tiledattention: f32[2,3,6])
+  constant_2: f32[] = {0.0}
+  constant_3: f32[] = {-inf}
+  where_1: f32[1,5] = Where(hidden, constant_3, constant_2)
+  add_1: f32[3,5] = Add(where_1, mask)
+  tiledattention: f32[2,3,6], tiledattention_1: f32[2,3] = ai.graft.TiledAttention(q, k, v, add_1) {scale = 2.0}
+)");
+}
+
+/// Forms that must stay as they are.
+void expect_kept(const std::function<Expr(Operands&)>& build) {
+  Operands x;
+  EXPECT_FALSE(x.fuse(build(x))) << print(x.graph);
+}
+
+TEST(FuseAttention, WhatElseReadsTheScoresKeepsThem) {
+  expect_kept([](Operands& x) {
+    const Expr scores = matmul(x.q, transpose_last(x.k));
+    x.graph.add_output(scores.value());
+    return matmul(x.softmax(scores), x.v);
+  });
+  expect_kept([](Operands& x) {
+    const Expr p = x.softmax(matmul(x.q, transpose_last(x.k)));
+    return matmul(p, x.v) + reduce_sum(p, {}, false);
+  });
+  expect_kept([](Operands& x) {
+    const Expr products = matmul(x.q, transpose_last(x.k));
+    return matmul(x.softmax(products * 2.0), x.v) + reduce_sum(products, {}, false);
+  });
+}
+
+TEST(FuseAttention, AnotherAxisOrPlaceIsAnotherFormula) {
+  expect_kept(
+      [](Operands& x) { return matmul(x.softmax(matmul(x.q, transpose_last(x.k)), 1), x.v); });
+  expect_kept([](Operands& x) {  // weights on the right
+    return matmul(transpose_last(x.v), x.softmax(matmul(x.k, transpose_last(x.q))));
+  });
+  expect_kept([](Operands& x) {  // one v for both heads
+    const Expr v = x.input("one_v", {5, 6});
+    return matmul(x.softmax(matmul(x.q, transpose_last(x.k))), v);
+  });
+}
+
+TEST(FuseAttention, AMaskThatTrainsOrAFactorThatIsNotKnownKeepsTheForm) {
+  expect_kept([](Operands& x) {
+    const Expr bias =
+        x.builder.expr(x.graph.add_initializer("bias", Tensor::zeros(DType::f32, {3, 5})));
+    bias.value()->is_variable = true;
+    return matmul(x.softmax(matmul(x.q, transpose_last(x.k)) + bias), x.v);
+  });
+  expect_kept([](Operands& x) {
+    const Expr temperature = x.input("temperature", {1});
+    return matmul(x.softmax(matmul(x.q, transpose_last(x.k)) * temperature), x.v);
+  });
+}
+
+}  // namespace
+}  // namespace graft
