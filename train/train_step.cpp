@@ -153,6 +153,11 @@ float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
   return scalar_value(plan.output(0));
 }
 
+void TrainStep::plan(const std::vector<Tensor>& inputs, const Tensor& target) {
+  state_->set_inputs(inputs, target);
+  state_->planned(state_->next_kind());
+}
+
 const Tensor& TrainStep::prediction() const {
   return state_->last_planned().plan.output(1);
 }

@@ -69,6 +69,10 @@ class TrainStep {
   /// throws changes nothing.
   float run(const std::vector<Tensor>& inputs, const Tensor& target);
 
+  /// Makes the plan of the next step for such a batch, which `run` would make otherwise: memory is
+  /// taken and whatever stops training is thrown now. Only types and shapes count.
+  void plan(const std::vector<Tensor>& inputs, const Tensor& target);
+
   /// The judged output in the last step (a view, valid until the next step).
   const Tensor& prediction() const;
   /// Gradients of the last step by parameter name (copies); only without an optimizer.

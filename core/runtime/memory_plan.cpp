@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/device/device.h"
+#include "core/runtime/occupancy.h"
 
 namespace graft {
 namespace {
@@ -12,11 +13,16 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
 }
 
-std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
+int step_count(const std::vector<Lifetime>& lifetimes) {
   int last = -1;
   for (const Lifetime& lifetime : lifetimes) last = std::max(last, lifetime.last);
-  std::vector<std::size_t> starts(static_cast<std::size_t>(last + 2));
-  std::vector<std::size_t> ends(static_cast<std::size_t>(last + 2));
+  return last + 1;
+}
+
+std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
+  const auto steps = static_cast<std::size_t>(step_count(lifetimes));
+  std::vector<std::size_t> starts(steps + 1);
+  std::vector<std::size_t> ends(steps + 1);
   for (const Lifetime& lifetime : lifetimes) {
     starts[static_cast<std::size_t>(lifetime.first)] += aligned(lifetime.bytes);
     ends[static_cast<std::size_t>(lifetime.last + 1)] += aligned(lifetime.bytes);
@@ -31,25 +37,6 @@ std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
   return most;
 }
 
-struct Placed {
-  std::size_t offset;
-  std::size_t end;
-  int first;
-  int last;
-};
-
-/// The lowest offset at which `bytes` fit between those that live at the same time. `placed` is
-/// sorted by offset.
-std::size_t lowest_fit(const std::vector<Placed>& placed, const Lifetime& lifetime) {
-  std::size_t offset = 0;
-  for (const Placed& other : placed) {
-    if (other.last < lifetime.first || lifetime.last < other.first) continue;
-    if (other.offset >= offset + aligned(lifetime.bytes)) break;
-    offset = std::max(offset, other.end);
-  }
-  return offset;
-}
-
 }  // namespace
 
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
@@ -61,14 +48,15 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   MemoryPlan plan;
   plan.offsets.resize(lifetimes.size());
   plan.lower_bound_bytes = most_alive(lifetimes);
-  std::vector<Placed> placed;
+  Occupancy occupancy(step_count(lifetimes));
   for (const std::size_t index : order) {
     const Lifetime& lifetime = lifetimes[index];
-    const std::size_t offset = lowest_fit(placed, lifetime);
-    const Placed entry{offset, offset + aligned(lifetime.bytes), lifetime.first, lifetime.last};
-    placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::offset), entry);
+    const std::size_t bytes = aligned(lifetime.bytes);
+    if (bytes == 0) continue;
+    const std::size_t offset = occupancy.lowest_fit(lifetime.first, lifetime.last, bytes);
+    occupancy.take(lifetime.first, lifetime.last, offset, bytes);
     plan.offsets[index] = offset;
-    plan.arena_bytes = std::max(plan.arena_bytes, entry.end);
+    plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes);
   }
   return plan;
 }

@@ -141,7 +141,10 @@ TEST_F(Verbs, BenchMeasuresTrainingOnFiles) {
   EXPECT_GT(line["step_ms_min"], 0.0);
   EXPECT_NEAR(line["first_loss"], 1.1, 0.3) << "about log 3, before the first update";
   EXPECT_GT(line["arena_bytes"], 0);
-  EXPECT_GT(line["peak_rss_bytes"], 1 << 20);
+  EXPECT_GT(line["rss_after_first_step_bytes"], 1 << 20);
+  EXPECT_GT(line["load_ms"], 0.0);
+  EXPECT_GT(line["plan_ms"], 0.0);
+  EXPECT_GT(line["first_step_ms"], line["load_ms"].get<double>() + line["plan_ms"].get<double>());
   // Forward and twice as much backward, two operations each: layers 4-256-128-3.
   EXPECT_EQ(line["flops_per_step"], 6.0 * 5 * (4 * 256 + 256 * 128 + 128 * 3));
   EXPECT_GT(line["fma_peak_fraction"], 0.0);
@@ -154,7 +157,9 @@ TEST_F(Verbs, BenchMeasuresInferenceOnMadeUpNumbers) {
   ASSERT_THAT(outcome, Succeeds());
   const json line = json::parse(outcome.out);
   EXPECT_EQ(line["flops_per_step"], 2.0 * 3 * (144 * 256 + 256 * 128 + 128 * 10));
+  EXPECT_GT(line["plan_ms"], 0.0);
   EXPECT_FALSE(line.contains("first_loss"));
+  EXPECT_FALSE(line.contains("first_step_ms"));
 }
 
 TEST_F(Verbs, TraceCountsTheProductsOfAttentionAndItsGradient) {

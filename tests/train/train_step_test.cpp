@@ -55,6 +55,22 @@ TEST(TrainStep, OneSgdStepByHand) {
   EXPECT_THAT(step.parameter_names(), ElementsAre("w", "b"));
 }
 
+TEST(TrainStep, PlansBeforeTheFirstStepAndChangesNothing) {
+  Model model = test::linear_model();
+  TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.1F}});
+  EXPECT_EQ(step.arena_bytes(), 0U);
+  step.plan({Tensor::zeros(DType::f32, {1, 2})}, Tensor::zeros(DType::f32, {1, 2}));
+  EXPECT_GT(step.arena_bytes(), 0U);
+  EXPECT_EQ(step.updates(), 0);
+  EXPECT_THAT(floats(weight(model, "w")), ElementsAre(1, 2, 3, 4));
+  EXPECT_FLOAT_EQ(
+      step.run({Tensor::from<float>({1, 2}, {1, -1})}, Tensor::zeros(DType::f32, {1, 2})), 4.25F);
+  EXPECT_THAT(error_text([&] {
+                step.plan({Tensor::zeros(DType::f32, {1, 3})}, Tensor::zeros(DType::f32, {1, 2}));
+              }),
+              HasSubstr("shape: input"));
+}
+
 TEST(TrainStep, WithoutAnOptimizerGradientsAreKeptAndNothingChanges) {
   Model model = test::linear_model();
   TrainStep step(model, {.loss = mse(), .optimizer = std::nullopt});

@@ -117,6 +117,18 @@ BenchData make_data(const Arguments& arguments, const Model& model, const Loss& 
   return data;
 }
 
+/// Wall time in milliseconds.
+class Stopwatch {
+ public:
+  double milliseconds() const {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start_).count();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
 struct Times {
   std::vector<double> milliseconds;
 
@@ -130,27 +142,31 @@ struct Times {
 
 /// Repeats `step` for `seconds`, at least five times, after a warm-up.
 Times repeat(double seconds, const std::function<void()>& step) {
-  using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-  };
   constexpr int kWarmUp = 3;
   constexpr std::size_t kLeast = 5;
-  Clock::time_point start = Clock::now();
-  for (int i = 0; i < kWarmUp || since(start) < 0.1 * seconds; ++i) step();
+  const Stopwatch warming;
+  for (int i = 0; i < kWarmUp || warming.milliseconds() < 1e2 * seconds; ++i) step();
   Times times;
-  start = Clock::now();
-  while (times.milliseconds.size() < kLeast || since(start) < seconds) {
-    const Clock::time_point begin = Clock::now();
+  const Stopwatch all;
+  while (times.milliseconds.size() < kLeast || all.milliseconds() < 1e3 * seconds) {
+    const Stopwatch one;
     step();
-    times.milliseconds.push_back(since(begin) * 1e3);
+    times.milliseconds.push_back(one.milliseconds());
   }
   return times;
 }
 
+/// A training step's beginnings.
+struct FirstStep {
+  float loss = 0.0F;
+  double milliseconds = 0.0;  // from the loaded model, the plan included
+  std::uint64_t rss_bytes = 0;
+};
+
 struct Figures {
   Times times;
-  std::optional<float> first_loss;
+  double plan_ms = 0.0;
+  std::optional<FirstStep> first;
   std::size_t arena_bytes = 0;
 };
 
@@ -162,9 +178,13 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.precision = arguments.precision;
-  TrainStep step(model, options);
   Figures figures;
-  figures.first_loss = step.run(data.inputs, data.target);
+  const Stopwatch since_load;
+  TrainStep step(model, options);
+  step.plan(data.inputs, data.target);
+  figures.plan_ms = since_load.milliseconds();
+  const float loss_before = step.run(data.inputs, data.target);
+  figures.first = {loss_before, since_load.milliseconds(), resident_bytes()};
   figures.times = repeat(arguments.seconds, [&] { step.run(data.inputs, data.target); });
   figures.arena_bytes = step.arena_bytes();
   if (arguments.measures_steps()) {
@@ -175,26 +195,35 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
 
 Figures bench_inference(const Arguments& arguments, const BenchData& data) {
   Device& target = device(arguments.compute.device);
+  Figures figures;
+  const Stopwatch planning;
   Plan plan(data.graph->clone(), {.device = &target});
+  figures.plan_ms = planning.milliseconds();
   std::vector<Tensor> inputs;
   for (const Tensor& input : data.inputs) inputs.push_back(input.to(target));
-  Figures figures;
   figures.times = repeat(arguments.seconds, [&] { plan.run(inputs); });
   figures.arena_bytes = plan.arena_bytes();
   if (arguments.measures_steps()) show_profile(arguments, plan, [&] { plan.run(inputs); });
   return figures;
 }
 
-nlohmann::ordered_json to_json(Figures& figures, std::optional<std::int64_t> macs, bool trains) {
+/// `load_ms`: from the process's start to the loaded model.
+nlohmann::ordered_json to_json(Figures& figures, double load_ms, std::optional<std::int64_t> macs) {
   nlohmann::ordered_json line{{"step_ms_median", figures.times.median()},
                               {"step_ms_min", figures.times.min()},
-                              {"steps", figures.times.milliseconds.size()}};
-  if (figures.first_loss) line["first_loss"] = *figures.first_loss;
+                              {"steps", figures.times.milliseconds.size()},
+                              {"load_ms", load_ms},
+                              {"plan_ms", figures.plan_ms}};
+  if (figures.first) {
+    line["first_loss"] = figures.first->loss;
+    line["first_step_ms"] = load_ms + figures.first->milliseconds;
+    line["rss_after_first_step_bytes"] = figures.first->rss_bytes;
+  }
   line["arena_bytes"] = figures.arena_bytes;
   line["peak_rss_bytes"] = peak_resident_bytes();
   if (macs) {
     // The backward pass has two products for each of the forward pass.
-    const double operations = 2.0 * static_cast<double>(*macs) * (trains ? 3.0 : 1.0);
+    const double operations = 2.0 * static_cast<double>(*macs) * (figures.first ? 3.0 : 1.0);
     line["flops_per_step"] = operations;
     line["fma_peak_fraction"] = operations / (figures.times.min() * 1e-3) / measure_fma_peak();
   }
@@ -204,7 +233,14 @@ nlohmann::ordered_json to_json(Figures& figures, std::optional<std::int64_t> mac
 void print_text(const nlohmann::ordered_json& line) {
   std::cout << "step         " << fixed(line["step_ms_median"], 3) << " ms median, "
             << fixed(line["step_ms_min"], 3) << " ms min, " << line["steps"] << " steps\n";
-  if (line.contains("first_loss")) std::cout << "first loss   " << line["first_loss"] << '\n';
+  std::cout << "start        " << fixed(line["load_ms"], 1) << " ms to the loaded model, "
+            << fixed(line["plan_ms"], 1) << " ms to plan";
+  if (line.contains("first_step_ms")) {
+    std::cout << ", first step done after " << fixed(line["first_step_ms"], 1) << " ms with "
+              << bytes_text(line["rss_after_first_step_bytes"]) << " resident\n"
+              << "first loss   " << line["first_loss"];
+  }
+  std::cout << '\n';
   std::cout << "memory       arena " << bytes_text(line["arena_bytes"]) << ", peak resident "
             << bytes_text(line["peak_rss_bytes"]) << '\n';
   if (line.contains("flops_per_step")) {
@@ -214,8 +250,11 @@ void print_text(const nlohmann::ordered_json& line) {
 }
 
 ExitCode bench(const Arguments& arguments) {
+  const double before_ms = 1e3 * processor_seconds();
+  const Stopwatch loading;
   apply(arguments.compute);
   Model model = onnx::load(arguments.model);
+  const double load_ms = before_ms + loading.milliseconds();
   if (arguments.batch && arguments.inputs.empty()) edit::set_batch(model, *arguments.batch);
   const Loss loss =
       loss_from_name(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
@@ -223,7 +262,7 @@ ExitCode bench(const Arguments& arguments) {
   const std::optional<std::int64_t> macs = multiply_adds(*data.graph);
   Figures figures = arguments.train ? bench_training(arguments, model, loss, data)
                                     : bench_inference(arguments, data);
-  const nlohmann::ordered_json line = to_json(figures, macs, arguments.train);
+  const nlohmann::ordered_json line = to_json(figures, load_ms, macs);
   if (arguments.json) {
     print_json(line);
   } else {

@@ -1,9 +1,12 @@
 #include "tools/graft/machine.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <fstream>
 
 #include "core/base/parallel.h"
 
@@ -57,10 +60,24 @@ double measure_fma_peak() {
   return best;
 }
 
+std::uint64_t resident_bytes() {
+  std::ifstream sizes("/proc/self/statm");  // in pages: all, resident, ...
+  std::uint64_t all = 0;
+  std::uint64_t resident = 0;
+  sizes >> all >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 std::uint64_t peak_resident_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+}
+
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace graft::cli
