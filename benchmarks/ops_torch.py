@@ -58,6 +58,16 @@ def chain():
     return [x, a, b], lambda: torch.relu(x * a + b) * torch.sigmoid(x)
 
 
+def gelu_of_parts():
+    x, bias = numbers(2048, 512), numbers(512)
+
+    def run():
+        z = x + bias
+        return z * (torch.erf(z / 1.4142135) + 1.0) * 0.5
+
+    return [x, bias], run
+
+
 CASES = {
     "Lstm/26x16x256to128": lstm,
     "LayerNormalization/2048x128": lambda: layer_norm(2048, 128),
@@ -72,6 +82,7 @@ CASES = {
     "Chain/8M": chain,
     "Gelu/2048x512": lambda: unary(F.gelu, 2048, 512),
     "Erf/2048x512": lambda: unary(torch.erf, 2048, 512),
+    "GeluOfParts/2048x512": gelu_of_parts,
     "ReduceSum/8192x2048rows": lambda: unary(lambda x: x.sum(0), 8192, 2048),
 }
 

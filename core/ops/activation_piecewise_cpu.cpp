@@ -10,35 +10,35 @@ using PReluTypes =
     TypeList<float, double, std::int64_t, std::int32_t, std::uint64_t, std::uint32_t>;
 
 /// NaN stays NaN.
-Kernel make_relu(KernelRequest& request) {
+RunFunction make_relu(const KernelRequest& request) {
   return dispatch_unary(ReluTypes{}, request, []<class T>(T x) { return x < T{} ? T{} : x; });
 }
 
-Kernel make_relu_grad(KernelRequest& request) {
+RunFunction make_relu_grad(const KernelRequest& request) {
   return dispatch_binary(FloatTypes{}, request,
                          []<class T>(T y, T dy) { return y <= T{} ? T{} : dy; });
 }
 
-Kernel make_leaky_relu(KernelRequest& request) {
+RunFunction make_leaky_relu(const KernelRequest& request) {
   const float alpha = request.attributes().get_float("alpha", 0.01F);
   return dispatch_unary(FloatTypes{}, request,
                         [alpha]<class T>(T x) { return x > T{} ? x : static_cast<T>(alpha) * x; });
 }
 
-Kernel make_leaky_relu_grad(KernelRequest& request) {
+RunFunction make_leaky_relu_grad(const KernelRequest& request) {
   const float alpha = request.attributes().get_float("alpha", 0.01F);
   return dispatch_binary(FloatTypes{}, request, [alpha]<class T>(T x, T dy) {
     return x > T{} ? dy : static_cast<T>(alpha) * dy;
   });
 }
 
-Kernel make_prelu(KernelRequest& request) {
+RunFunction make_prelu(const KernelRequest& request) {
   return dispatch_binary(PReluTypes{}, request, []<class T>(T x, T slope) {
     return x < T{} ? static_cast<T>(wrapping(slope) * wrapping(x)) : x;
   });
 }
 
-Kernel make_thresholded_relu(KernelRequest& request) {
+RunFunction make_thresholded_relu(const KernelRequest& request) {
   const float alpha = request.attributes().get_float("alpha", 1.0F);
   return dispatch_unary(FloatTypes{}, request, [alpha]<class T>(T x) {
     return x > static_cast<T>(alpha) ? x : x == x ? T{} : x;
@@ -46,24 +46,24 @@ Kernel make_thresholded_relu(KernelRequest& request) {
 }
 
 /// x p for x > 0, else s (e^(r x) - 1).
-Kernel exponential_kernel(KernelRequest& request, double p, double s, double r) {
+RunFunction exponential_kernel(const KernelRequest& request, double p, double s, double r) {
   return dispatch_unary(FloatTypes{}, request, [p, s, r]<class T>(T x) {
     const T negative = static_cast<T>(s) * vector_math::expm1(static_cast<T>(r) * x);
     return x > T{} ? static_cast<T>(p) * x : negative;
   });
 }
 
-Kernel make_elu(KernelRequest& request) {
+RunFunction make_elu(const KernelRequest& request) {
   return exponential_kernel(request, 1.0, request.attributes().get_float("alpha", 1.0F), 1.0);
 }
 
-Kernel make_selu(KernelRequest& request) {
+RunFunction make_selu(const KernelRequest& request) {
   const double alpha = request.attributes().get_float("alpha", kSeluAlpha);
   const double gamma = request.attributes().get_float("gamma", kSeluGamma);
   return exponential_kernel(request, gamma, gamma * alpha, 1.0);
 }
 
-Kernel make_celu(KernelRequest& request) {
+RunFunction make_celu(const KernelRequest& request) {
   const double alpha = request.attributes().get_float("alpha", 1.0F);
   return exponential_kernel(request, 1.0, alpha, 1.0 / alpha);
 }
@@ -75,7 +75,7 @@ T unit_clamp(T x) {
   return above > T{1} ? T{1} : above;
 }
 
-Kernel make_hard_sigmoid(KernelRequest& request) {
+RunFunction make_hard_sigmoid(const KernelRequest& request) {
   const float alpha = request.attributes().get_float("alpha", 0.2F);
   const float beta = request.attributes().get_float("beta", 0.5F);
   return dispatch_unary(FloatTypes{}, request, [alpha, beta]<class T>(T x) {
@@ -83,13 +83,13 @@ Kernel make_hard_sigmoid(KernelRequest& request) {
   });
 }
 
-Kernel make_hard_swish(KernelRequest& request) {
+RunFunction make_hard_swish(const KernelRequest& request) {
   return dispatch_unary(FloatTypes{}, request, []<class T>(T x) {
     return x * unit_clamp(x * static_cast<T>(1.0 / 6.0) + static_cast<T>(0.5));
   });
 }
 
-Kernel make_hard_swish_grad(KernelRequest& request) {
+RunFunction make_hard_swish_grad(const KernelRequest& request) {
   return dispatch_binary(FloatTypes{}, request, []<class T>(T x, T dy) {
     const T inner = dy * (x * static_cast<T>(1.0 / 3.0) + static_cast<T>(0.5));
     return x <= T{-3} ? T{0} : x >= T{3} ? dy : inner;
@@ -99,11 +99,11 @@ Kernel make_hard_swish_grad(KernelRequest& request) {
 }  // namespace
 
 void register_activation_piecewise_cpu(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make) {
-    registry.add({.op = op, .name = "plain", .make = make});
+  const auto add = [&](std::string_view op, RunFactory make) {
+    registry.add({.op = op, .name = "plain", .make_run = make});
   };
-  const auto add_internal = [&](std::string_view op, KernelFactory make) {
-    registry.add({.op = op, .domain = kInternalDomain, .name = "plain", .make = make});
+  const auto add_internal = [&](std::string_view op, RunFactory make) {
+    registry.add({.op = op, .domain = kInternalDomain, .name = "plain", .make_run = make});
   };
   add("Relu", make_relu);
   add("LeakyRelu", make_leaky_relu);

@@ -12,7 +12,7 @@ namespace vm = vector_math;
 
 template <class Function>
 KernelDef function_of_x(std::string_view op, Function) {
-  return {.op = op, .name = "plain", .make = [](KernelRequest& request) {
+  return {.op = op, .name = "plain", .make_run = [](const KernelRequest& request) {
             return dispatch_unary(FloatTypes{}, request, Function{});
           }};
 }
@@ -20,7 +20,10 @@ KernelDef function_of_x(std::string_view op, Function) {
 /// dx = function(saved, dy)
 template <class Function>
 KernelDef fused_gradient(std::string_view op, Function) {
-  return {.op = op, .domain = kInternalDomain, .name = "plain", .make = [](KernelRequest& request) {
+  return {.op = op,
+          .domain = kInternalDomain,
+          .name = "plain",
+          .make_run = [](const KernelRequest& request) {
             return dispatch_binary(FloatTypes{}, request, Function{});
           }};
 }
@@ -49,7 +52,7 @@ T normal_cdf(T x) {
   return kHalf + kHalf * vm::erf(x * static_cast<T>(1 / std::numbers::sqrt2));
 }
 
-Kernel make_gelu(KernelRequest& request) {
+RunFunction make_gelu(const KernelRequest& request) {
   if (is_tanh_gelu(request)) {
     return dispatch_unary(FloatTypes{}, request, []<class T>(T x) {
       return static_cast<T>(0.5) * x * (T{1} + vm::tanh(gelu_argument(x)));
@@ -58,7 +61,7 @@ Kernel make_gelu(KernelRequest& request) {
   return dispatch_unary(FloatTypes{}, request, [](auto x) { return x * normal_cdf(x); });
 }
 
-Kernel make_gelu_grad(KernelRequest& request) {
+RunFunction make_gelu_grad(const KernelRequest& request) {
   if (is_tanh_gelu(request)) {
     return dispatch_binary(FloatTypes{}, request, []<class T>(T x, T dy) {
       constexpr T kHalf = static_cast<T>(0.5);
@@ -73,14 +76,14 @@ Kernel make_gelu_grad(KernelRequest& request) {
   });
 }
 
-Kernel make_swish(KernelRequest& request) {
+RunFunction make_swish(const KernelRequest& request) {
   const float alpha = request.attributes().get_float("alpha", 1.0F);
   return dispatch_unary(FloatTypes{}, request, [alpha]<class T>(T x) {
     return x * vm::sigmoid(static_cast<T>(alpha) * x);
   });
 }
 
-Kernel make_swish_grad(KernelRequest& request) {
+RunFunction make_swish_grad(const KernelRequest& request) {
   const float alpha = request.attributes().get_float("alpha", 1.0F);
   return dispatch_binary(FloatTypes{}, request, [alpha]<class T>(T x, T dy) {
     const T z = static_cast<T>(alpha) * x;
@@ -110,12 +113,12 @@ void register_activation_smooth_cpu(KernelRegistry& registry) {
   registry.add(function_of_x("Tanh", [](auto x) { return vm::tanh(x); }));
   registry.add(fused_gradient("TanhGrad", []<class T>(T y, T dy) { return dy * (T{1} - y * y); }));
 
-  registry.add({.op = "Gelu", .name = "plain", .make = make_gelu});
+  registry.add({.op = "Gelu", .name = "plain", .make_run = make_gelu});
   registry.add(
-      {.op = "GeluGrad", .domain = kInternalDomain, .name = "plain", .make = make_gelu_grad});
-  registry.add({.op = "Swish", .name = "plain", .make = make_swish});
+      {.op = "GeluGrad", .domain = kInternalDomain, .name = "plain", .make_run = make_gelu_grad});
+  registry.add({.op = "Swish", .name = "plain", .make_run = make_swish});
   registry.add(
-      {.op = "SwishGrad", .domain = kInternalDomain, .name = "plain", .make = make_swish_grad});
+      {.op = "SwishGrad", .domain = kInternalDomain, .name = "plain", .make_run = make_swish_grad});
   registry.add(function_of_x("Mish", [](auto x) { return x * MishGate(x).value(); }));
   registry.add(fused_gradient("MishGrad", []<class T>(T x, T dy) {
     const MishGate<T> gate(x);

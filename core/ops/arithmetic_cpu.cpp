@@ -16,35 +16,35 @@ T divide(T a, T b) {
   return static_cast<T>(a / b);
 }
 
-Kernel make_add(KernelRequest& request) {
+RunFunction make_add(const KernelRequest& request) {
   return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
     return static_cast<T>(wrapping(a) + wrapping(b));
   });
 }
 
-Kernel make_sub(KernelRequest& request) {
+RunFunction make_sub(const KernelRequest& request) {
   return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
     return static_cast<T>(wrapping(a) - wrapping(b));
   });
 }
 
-Kernel make_mul(KernelRequest& request) {
+RunFunction make_mul(const KernelRequest& request) {
   return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
     return static_cast<T>(wrapping(a) * wrapping(b));
   });
 }
 
-Kernel make_div(KernelRequest& request) {
+RunFunction make_div(const KernelRequest& request) {
   return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) { return divide(a, b); });
 }
 
 }  // namespace
 
 void register_arithmetic_cpu(KernelRegistry& registry) {
-  registry.add({.op = "Add", .name = "plain", .make = make_add});
-  registry.add({.op = "Sub", .name = "plain", .make = make_sub});
-  registry.add({.op = "Mul", .name = "plain", .make = make_mul});
-  registry.add({.op = "Div", .name = "plain", .make = make_div});
+  registry.add({.op = "Add", .name = "plain", .make_run = make_add});
+  registry.add({.op = "Sub", .name = "plain", .make_run = make_sub});
+  registry.add({.op = "Mul", .name = "plain", .make_run = make_mul});
+  registry.add({.op = "Div", .name = "plain", .make_run = make_div});
 }
 
 }  // namespace graft

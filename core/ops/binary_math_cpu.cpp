@@ -52,7 +52,7 @@ T power(T base, E exponent) {
 using BaseTypes = TypeList<float, double, std::int64_t, std::int32_t>;
 
 /// An exponent known before the run for which there is a fast way.
-Kernel make_constant_pow(KernelRequest& request) {
+RunFunction make_constant_pow(const KernelRequest& request) {
   const Tensor exponent = request.constant(1);
   if (!exponent.defined() || exponent.size() != 1) return {};
   const double e = to_double(exponent).front();
@@ -72,14 +72,14 @@ Kernel make_constant_pow(KernelRequest& request) {
   return {};
 }
 
-Kernel make_pow(KernelRequest& request) {
-  Kernel kernel;
+RunFunction make_pow(const KernelRequest& request) {
+  RunFunction run;
   visit_dtype(BaseTypes{}, request.dtype(0), [&]<class T>() {
     visit_dtype(NumericTypes{}, request.dtype(1), [&]<class E>() {
-      kernel = broadcast_kernel<T, T, E>(request, [](T a, E b) { return power(a, b); });
+      run = run_function<T, T, E>([](T a, E b) { return power(a, b); });
     });
   });
-  return kernel;
+  return run;
 }
 
 /// Sign of the dividend. An integer modulo 0 has no value; it gives 0 instead of a trap.
@@ -106,7 +106,7 @@ T floored_mod(T a, T b) {
   return rest != 0 && (rest < 0) != (b < 0) ? static_cast<T>(rest + b) : rest;
 }
 
-Kernel make_mod(KernelRequest& request) {
+RunFunction make_mod(const KernelRequest& request) {
   if (request.attributes().get_int("fmod", 0) != 0) {
     return dispatch_binary(NumericTypes{}, request,
                            []<class T>(T a, T b) { return truncated_mod(a, b); });
@@ -118,9 +118,9 @@ Kernel make_mod(KernelRequest& request) {
 }  // namespace
 
 void register_binary_math_cpu(KernelRegistry& registry) {
-  registry.add({.op = "Pow", .name = "constant", .make = make_constant_pow});
-  registry.add({.op = "Pow", .name = "plain", .make = make_pow});
-  registry.add({.op = "Mod", .name = "plain", .make = make_mod});
+  registry.add({.op = "Pow", .name = "constant", .make_run = make_constant_pow});
+  registry.add({.op = "Pow", .name = "plain", .make_run = make_pow});
+  registry.add({.op = "Mod", .name = "plain", .make_run = make_mod});
 }
 
 }  // namespace graft

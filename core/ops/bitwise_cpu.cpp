@@ -24,23 +24,23 @@ T shift_right(T x, T amount) {
   return static_cast<T>(x >> amount);
 }
 
-Kernel make_and(KernelRequest& request) {
+RunFunction make_and(const KernelRequest& request) {
   return dispatch_binary(IntegerTypes{}, request, [](auto a, auto b) { return a & b; });
 }
 
-Kernel make_or(KernelRequest& request) {
+RunFunction make_or(const KernelRequest& request) {
   return dispatch_binary(IntegerTypes{}, request, [](auto a, auto b) { return a | b; });
 }
 
-Kernel make_xor(KernelRequest& request) {
+RunFunction make_xor(const KernelRequest& request) {
   return dispatch_binary(IntegerTypes{}, request, [](auto a, auto b) { return a ^ b; });
 }
 
-Kernel make_not(KernelRequest& request) {
+RunFunction make_not(const KernelRequest& request) {
   return dispatch_unary(IntegerTypes{}, request, [](auto x) { return ~x; });
 }
 
-Kernel make_shift(KernelRequest& request) {
+RunFunction make_shift(const KernelRequest& request) {
   if (request.attributes().get_string("direction", "") == "LEFT") {
     return dispatch_binary(IntegerTypes{}, request,
                            []<class T>(T x, T amount) { return shift_left(x, amount); });
@@ -52,11 +52,11 @@ Kernel make_shift(KernelRequest& request) {
 }  // namespace
 
 void register_bitwise_cpu(KernelRegistry& registry) {
-  registry.add({.op = "BitwiseAnd", .name = "plain", .make = make_and});
-  registry.add({.op = "BitwiseOr", .name = "plain", .make = make_or});
-  registry.add({.op = "BitwiseXor", .name = "plain", .make = make_xor});
-  registry.add({.op = "BitwiseNot", .name = "plain", .make = make_not});
-  registry.add({.op = "BitShift", .name = "plain", .make = make_shift});
+  registry.add({.op = "BitwiseAnd", .name = "plain", .make_run = make_and});
+  registry.add({.op = "BitwiseOr", .name = "plain", .make_run = make_or});
+  registry.add({.op = "BitwiseXor", .name = "plain", .make_run = make_xor});
+  registry.add({.op = "BitwiseNot", .name = "plain", .make_run = make_not});
+  registry.add({.op = "BitShift", .name = "plain", .make_run = make_shift});
 }
 
 }  // namespace graft

@@ -6,83 +6,62 @@
 namespace graft {
 namespace {
 
-/// The bounds of a call; a left-out one bounds nothing.
+/// The bound that is operand `index`, or `none` when that is left out.
 template <class T>
-class Bounds {
- public:
-  Bounds(const KernelRequest& request, int first)
-      : low_(request.has_input(first) ? first : -1),
-        high_(request.has_input(first + 1) ? first + 1 : -1) {}
-
-  T low(const KernelArgs& args) const {
-    using Limits = std::numeric_limits<T>;
-    if (low_ >= 0) return *args.input<T>(low_);
-    return Limits::has_infinity ? static_cast<T>(-Limits::infinity()) : Limits::lowest();
-  }
-  T high(const KernelArgs& args) const {
-    using Limits = std::numeric_limits<T>;
-    if (high_ >= 0) return *args.input<T>(high_);
-    return Limits::has_infinity ? Limits::infinity() : Limits::max();
-  }
-
- private:
-  int low_;
-  int high_;
-};
+T bound(std::span<const RunOperand> x, std::size_t index, T none) {
+  const bool is_given = index < x.size() && x[index].elements != nullptr;
+  return is_given ? *static_cast<const T*>(x[index].elements) : none;
+}
+template <class T>
+T lower(std::span<const RunOperand> x, std::size_t index) {
+  using Limits = std::numeric_limits<T>;
+  return bound(x, index,
+               Limits::has_infinity ? static_cast<T>(-Limits::infinity()) : Limits::lowest());
+}
+template <class T>
+T upper(std::span<const RunOperand> x, std::size_t index) {
+  using Limits = std::numeric_limits<T>;
+  return bound(x, index, Limits::has_infinity ? Limits::infinity() : Limits::max());
+}
 
 /// Min(max, Max(x, min)): max where min > max. NaN stays NaN.
 template <class T>
-Kernel clip_kernel(const KernelRequest& request) {
-  const Bounds<T> bounds(request, 1);
-  return [bounds, size = request.output().shape.size()](const KernelArgs& args) {
-    const T low = bounds.low(args);
-    const T high = bounds.high(args);
-    parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
-      const auto clip = [low, high](T x) {
-        const T above = x < low ? low : x;
-        return above > high ? high : above;
-      };
-      detail::apply_run(last - first, args.output<T>() + first, clip,
-                        detail::Operand<T, true>{args.input<T>(0) + first});
-    });
-  };
+void clip_run(std::int64_t count, std::span<const RunOperand> x, void* y) {
+  const T low = lower<T>(x, 1);
+  const T high = upper<T>(x, 2);
+  apply_to_run<T, T>(count, x, y, [low, high](T value) {
+    const T above = value < low ? low : value;
+    return above > high ? high : above;
+  });
 }
 
 template <class T>
-Kernel clip_grad_kernel(const KernelRequest& request) {
-  const Bounds<T> bounds(request, 2);
-  return [bounds, size = request.output().shape.size()](const KernelArgs& args) {
-    const T low = bounds.low(args);
-    const T high = bounds.high(args);
-    parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
-      const auto pass = [low, high](T x, T dy) { return (x >= low) & (x <= high) ? dy : T{0}; };
-      detail::apply_run(last - first, args.output<T>() + first, pass,
-                        detail::Operand<T, true>{args.input<T>(0) + first},
-                        detail::Operand<T, true>{args.input<T>(1) + first});
-    });
-  };
+void clip_grad_run(std::int64_t count, std::span<const RunOperand> x, void* y) {
+  const T low = lower<T>(x, 2);
+  const T high = upper<T>(x, 3);
+  apply_to_run<T, T, T>(count, x, y, [low, high](T value, T dy) {
+    return (value >= low) & (value <= high) ? dy : T{0};
+  });
 }
 
-Kernel make_clip(KernelRequest& request) {
-  Kernel kernel;
-  visit_dtype(NumericTypes{}, request.dtype(),
-              [&]<class T>() { kernel = clip_kernel<T>(request); });
-  return kernel;
+RunFunction make_clip(const KernelRequest& request) {
+  RunFunction run;
+  visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() { run = clip_run<T>; });
+  return run;
 }
 
-Kernel make_clip_grad(KernelRequest& request) {
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = clip_grad_kernel<T>(request); });
-  return kernel;
+RunFunction make_clip_grad(const KernelRequest& request) {
+  RunFunction run;
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { run = clip_grad_run<T>; });
+  return run;
 }
 
 }  // namespace
 
 void register_clip_cpu(KernelRegistry& registry) {
-  registry.add({.op = "Clip", .name = "plain", .make = make_clip});
+  registry.add({.op = "Clip", .name = "plain", .make_run = make_clip});
   registry.add(
-      {.op = "ClipGrad", .domain = kInternalDomain, .name = "plain", .make = make_clip_grad});
+      {.op = "ClipGrad", .domain = kInternalDomain, .name = "plain", .make_run = make_clip_grad});
 }
 
 }  // namespace graft

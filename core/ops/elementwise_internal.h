@@ -2,8 +2,8 @@
 
 #include <Eigen/Core>
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -61,94 +61,87 @@ void apply_run(std::int64_t count, R* y, const Function& function, Operands... x
   for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(function(x[i]...));
 }
 
-/// A run whose inputs move by `steps` (0 or 1 each). Loops of their own for the frequent cases: all
-/// inputs move, and, for floats only, since each of these loops costs time to compile, all but one.
+/// Loops of their own for the frequent cases: all operands move, and, for floats only, since each
+/// of these loops costs time to compile, all but one.
 template <class R, class... Ts, class Function, std::size_t... k>
-void apply_broadcast_run(std::int64_t count, R* y, const Function& function,
-                         const std::array<std::int64_t, sizeof...(Ts)>& steps,
-                         std::index_sequence<k...>, const Ts*... x) {
-  const int still_count = ((steps[k] == 0 ? 1 : 0) + ...);
-  if (still_count == 0) return apply_run(count, y, function, Operand<Ts, true>{x}...);
+void apply(std::int64_t count, std::span<const RunOperand> x, void* y, const Function& function,
+           std::index_sequence<k...>) {
+  R* const results = static_cast<R*>(y);
+  const int still_count = ((x[k].step == 0 ? 1 : 0) + ...);
+  const auto elements = [&]<class T>(std::size_t i, std::type_identity<T>) {
+    return static_cast<const T*>(x[i].elements);
+  };
+  if (still_count == 0) {
+    return apply_run(count, results, function,
+                     Operand<Ts, true>{elements(k, std::type_identity<Ts>{})}...);
+  }
   if constexpr ((std::is_floating_point_v<Ts> || ...)) {
     if (still_count == 1) {
       const auto all_but = [&]<std::size_t still>(std::integral_constant<std::size_t, still>) {
-        apply_run(count, y, function, Operand<Ts, k != still>{x}...);
+        apply_run(count, results, function,
+                  Operand<Ts, k != still>{elements(k, std::type_identity<Ts>{})}...);
       };
-      ((steps[k] == 0 ? all_but(std::integral_constant<std::size_t, k>{}) : void()), ...);
+      ((x[k].step == 0 ? all_but(std::integral_constant<std::size_t, k>{}) : void()), ...);
       return;
     }
   }
-  apply_run(count, y, function, StridedOperand<Ts>{x, steps[k]}...);
+  apply_run(count, results, function,
+            StridedOperand<Ts>{elements(k, std::type_identity<Ts>{}), x[k].step}...);
 }
 
 }  // namespace detail
 
-/// y = function(x0, x1, ...) with broadcasting, element by element, where input k has elements of
-/// type Ts[k] and the output of type R. A function without branches and calls is compiled to vector
+/// y[i] = function(x[0][i], x[1][i], ...) for `count` elements, where operand k has elements of
+/// type Ts[k] and the result of type R. A function without branches and calls is compiled to vector
 /// instructions.
 template <class R, class... Ts, class Function>
-Kernel broadcast_kernel(const KernelRequest& request, Function function) {
-  constexpr int kCount = sizeof...(Ts);
-  std::array<Shape, kCount> shapes;
-  for (int k = 0; k < kCount; ++k) shapes[k] = request.shape(k);
-  return [loop = BroadcastLoop<kCount>(request.output().shape, shapes),
-          function](const KernelArgs& args) {
-    loop.for_each_run([&](std::int64_t offset, const auto& from, std::int64_t count) {
-      [&]<std::size_t... k>(std::index_sequence<k...> each) {
-        detail::apply_broadcast_run(count, args.output<R>() + offset, function, loop.inner_steps(),
-                                    each, args.input<Ts>(static_cast<int>(k)) + from[k]...);
-      }
-      (std::make_index_sequence<kCount>{});
-    });
+void apply_to_run(std::int64_t count, std::span<const RunOperand> x, void* y,
+                  const Function& function) {
+  detail::apply<R, Ts...>(count, x, y, function, std::make_index_sequence<sizeof...(Ts)>{});
+}
+
+/// The same, prepared.
+template <class R, class... Ts, class Function>
+RunFunction run_function(Function function) {
+  return [function](std::int64_t count, std::span<const RunOperand> x, void* y) {
+    apply_to_run<R, Ts...>(count, x, y, function);
   };
 }
 
-/// y = function(x), element by element.
-template <class T, class R = T, class Function>
-Kernel unary_kernel(const KernelRequest& request, Function function) {
-  const std::int64_t size = request.output().shape.size();
-  return [size, function](const KernelArgs& args) {
-    parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
-      detail::apply_run(last - first, args.output<R>() + first, function,
-                        detail::Operand<T, true>{args.input<T>(0) + first});
-    });
-  };
-}
+/// The kernel that applies `run` to whole tensors: broadcasting, over all threads. Empty for more
+/// inputs than any op of a fixed number has.
+Kernel elementwise_kernel(const KernelRequest& request, RunFunction run);
 
-/// Makes the unary kernel for the element type of input 0; empty for a type outside `types`.
+/// A function of one operand, for the element type of input 0; empty for a type outside `types`.
 template <class Types, class Function>
-Kernel dispatch_unary(Types types, const KernelRequest& request, Function function) {
-  Kernel kernel;
-  visit_dtype(types, request.dtype(),
-              [&]<class T>() { kernel = unary_kernel<T>(request, function); });
-  return kernel;
+RunFunction dispatch_unary(Types types, const KernelRequest& request, Function function) {
+  RunFunction run;
+  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<T, T>(function); });
+  return run;
 }
 
 /// The same with a result of type R.
 template <class R, class Types, class Function>
-Kernel dispatch_unary_to(Types types, const KernelRequest& request, Function function) {
-  Kernel kernel;
-  visit_dtype(types, request.dtype(),
-              [&]<class T>() { kernel = unary_kernel<T, R>(request, function); });
-  return kernel;
+RunFunction dispatch_unary_to(Types types, const KernelRequest& request, Function function) {
+  RunFunction run;
+  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<R, T>(function); });
+  return run;
 }
 
-/// Two inputs of one type and a result of the same.
+/// Two operands of one type and a result of the same.
 template <class Types, class Function>
-Kernel dispatch_binary(Types types, const KernelRequest& request, Function function) {
-  Kernel kernel;
-  visit_dtype(types, request.dtype(),
-              [&]<class T>() { kernel = broadcast_kernel<T, T, T>(request, function); });
-  return kernel;
+RunFunction dispatch_binary(Types types, const KernelRequest& request, Function function) {
+  RunFunction run;
+  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<T, T, T>(function); });
+  return run;
 }
 
 /// A comparison: bool result.
 template <class Types, class Function>
-Kernel dispatch_compare(Types types, const KernelRequest& request, Function function) {
-  Kernel kernel;
-  visit_dtype(types, request.dtype(),
-              [&]<class T>() { kernel = broadcast_kernel<bool, T, T>(request, function); });
-  return kernel;
+RunFunction dispatch_compare(Types types, const KernelRequest& request, Function function) {
+  RunFunction run;
+  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<bool, T, T>(function); });
+  return run;
 }
 
 }  // namespace graft

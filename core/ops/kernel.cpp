@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/ops/as_f32_internal.h"
+#include "core/ops/elementwise_internal.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
 
@@ -73,6 +74,12 @@ Tensor KernelRequest::constant(int index) const {
 
 namespace {
 
+Kernel make_kernel(const KernelDef& def, KernelRequest& request) {
+  if (def.make != nullptr) return def.make(request);
+  RunFunction run = def.make_run(request);
+  return run ? elementwise_kernel(request, std::move(run)) : Kernel();
+}
+
 /// Calls use(kernel) for each candidate that takes the node, until it returns true.
 template <class Use>
 void for_each_kernel(const Node& node, Device& device, Use&& use) {
@@ -80,7 +87,7 @@ void for_each_kernel(const Node& node, Device& device, Use&& use) {
        KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain())) {
     KernelRequest request(node, device);
     if (request.has_channels_last() && !def.knows_layouts) continue;
-    Kernel kernel = def.make(request);
+    Kernel kernel = make_kernel(def, request);
     if (kernel && use(PreparedKernel{std::move(kernel), def.name, request.workspace_bytes()})) {
       return;
     }
@@ -96,6 +103,24 @@ PreparedKernel find_kernel(const Node& node, Device& device) {
     return true;
   });
   return found;
+}
+
+RunFunction find_run_function(const Node& node, Device& device) {
+  const std::vector<KernelDef>& defs =
+      KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain());
+  // Most ops have none, and making their kernels takes time.
+  if (std::ranges::all_of(defs, [](const KernelDef& def) { return def.make_run == nullptr; })) {
+    return {};
+  }
+  for (const KernelDef& def : defs) {
+    KernelRequest request(node, device);
+    if (def.make != nullptr) {
+      if (def.make(request)) return {};
+    } else if (RunFunction run = def.make_run(request)) {
+      return run;
+    }
+  }
+  return {};
 }
 
 PreparedKernel prepare_kernel(const Node& node, Device& device) {

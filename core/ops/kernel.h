@@ -43,6 +43,16 @@ struct KernelArgs {
 /// A prepared call. It never allocates, never throws, never waits for the device. Empty: "not I".
 using Kernel = std::function<void(const KernelArgs&)>;
 
+/// An operand along a run of elements.
+struct RunOperand {
+  const void* elements;  ///< null when left out
+  std::int64_t step;     ///< 1; 0 when one element serves the whole run
+};
+
+/// What an element-wise op does to a run of elements: y[i] = f(x[0][i], x[1][i], ...) for `count`
+/// elements. y may be the memory of an operand in whose place the row allows the output.
+using RunFunction = std::function<void(std::int64_t count, std::span<const RunOperand> x, void* y)>;
+
 /// Element type, concrete shape, and order of the elements in memory.
 struct TensorSpec {
   DType dtype = DType::undefined;
@@ -92,6 +102,8 @@ class KernelRequest {
 /// Decodes attributes and builds descriptors once. Returns an empty Kernel for a case it does not
 /// take: the next candidate is asked.
 using KernelFactory = Kernel (*)(KernelRequest& request);
+/// The same for an element-wise op with one output. The request's shapes say nothing of the runs.
+using RunFactory = RunFunction (*)(const KernelRequest& request);
 
 struct KernelDef {
   std::string_view op;
@@ -99,7 +111,9 @@ struct KernelDef {
   DeviceKind device = DeviceKind::cpu;
   /// "onednn", "eigen", "reference", ...
   std::string_view name;
-  KernelFactory make;
+  KernelFactory make = nullptr;
+  /// Instead of `make`: the kernel applies this run by run, and so may a chain (ElementwiseChain).
+  RunFactory make_run = nullptr;
   /// The factory looks at the layouts of its operands. Others are asked for row-major ones alone.
   bool knows_layouts = false;
 };
@@ -116,6 +130,8 @@ struct PreparedKernel {
 PreparedKernel prepare_kernel(const Node& node, Device& device);
 /// The same, with an empty `run` when there is none.
 PreparedKernel find_kernel(const Node& node, Device& device);
+/// What `find_kernel` would apply run by run; empty when that kernel is not element-wise.
+RunFunction find_run_function(const Node& node, Device& device);
 /// Every candidate that takes it, in order: for tests.
 std::vector<PreparedKernel> prepare_all_kernels(const Node& node, Device& device);
 

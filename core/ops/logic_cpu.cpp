@@ -11,7 +11,7 @@ namespace {
 /// A comparison of numbers, from a stateless lambda.
 template <class Function>
 KernelDef comparison(std::string_view op, Function) {
-  return {.op = op, .name = "plain", .make = [](KernelRequest& request) {
+  return {.op = op, .name = "plain", .make_run = [](const KernelRequest& request) {
             return dispatch_compare(NumericTypes{}, request, Function{});
           }};
 }
@@ -19,26 +19,25 @@ KernelDef comparison(std::string_view op, Function) {
 /// Logic on bytes: a file may hold any byte in a bool tensor, and all but 0 are true.
 template <class Function>
 KernelDef logical(std::string_view op, Function) {
-  return {.op = op, .name = "plain", .make = [](KernelRequest& request) {
-            if (request.dtype() != DType::boolean) return Kernel();
+  return {.op = op, .name = "plain", .make_run = [](const KernelRequest& request) {
+            if (request.dtype() != DType::boolean) return RunFunction();
             using Byte = std::uint8_t;
-            return broadcast_kernel<Byte, Byte, Byte>(request, [](Byte a, Byte b) {
-              return static_cast<Byte>(Function{}(a != 0, b != 0));
-            });
+            return run_function<Byte, Byte, Byte>(
+                [](Byte a, Byte b) { return static_cast<Byte>(Function{}(a != 0, b != 0)); });
           }};
 }
 
-Kernel make_not(KernelRequest& request) {
+RunFunction make_not(const KernelRequest& request) {
   if (request.dtype() != DType::boolean) return {};
-  return unary_kernel<std::uint8_t>(
-      request, [](std::uint8_t x) { return static_cast<std::uint8_t>(x == 0); });
+  using Byte = std::uint8_t;
+  return run_function<Byte, Byte>([](Byte x) { return static_cast<Byte>(x == 0); });
 }
 
-Kernel make_is_nan(KernelRequest& request) {
+RunFunction make_is_nan(const KernelRequest& request) {
   return dispatch_unary_to<bool>(FloatTypes{}, request, [](auto x) { return x != x; });
 }
 
-Kernel make_is_inf(KernelRequest& request) {
+RunFunction make_is_inf(const KernelRequest& request) {
   const bool negative = request.attributes().get_int("detect_negative", 1) != 0;
   const bool positive = request.attributes().get_int("detect_positive", 1) != 0;
   return dispatch_unary_to<bool>(FloatTypes{}, request, [negative, positive]<class T>(T x) {
@@ -47,14 +46,14 @@ Kernel make_is_inf(KernelRequest& request) {
   });
 }
 
-Kernel make_where(KernelRequest& request) {
+RunFunction make_where(const KernelRequest& request) {
   if (request.dtype(0) != DType::boolean) return {};
-  Kernel kernel;
+  RunFunction run;
   visit_width(request.dtype(1), [&]<class T>() {
-    kernel = broadcast_kernel<T, std::uint8_t, T, T>(
-        request, [](std::uint8_t condition, T x, T y) { return condition != 0 ? x : y; });
+    run = run_function<T, std::uint8_t, T, T>(
+        [](std::uint8_t condition, T x, T y) { return condition != 0 ? x : y; });
   });
-  return kernel;
+  return run;
 }
 
 }  // namespace
@@ -69,10 +68,10 @@ void register_logic_cpu(KernelRegistry& registry) {
   registry.add(logical("And", [](bool a, bool b) { return a && b; }));
   registry.add(logical("Or", [](bool a, bool b) { return a || b; }));
   registry.add(logical("Xor", [](bool a, bool b) { return a != b; }));
-  registry.add({.op = "Not", .name = "plain", .make = make_not});
-  registry.add({.op = "IsNaN", .name = "plain", .make = make_is_nan});
-  registry.add({.op = "IsInf", .name = "plain", .make = make_is_inf});
-  registry.add({.op = "Where", .name = "plain", .make = make_where});
+  registry.add({.op = "Not", .name = "plain", .make_run = make_not});
+  registry.add({.op = "IsNaN", .name = "plain", .make_run = make_is_nan});
+  registry.add({.op = "IsInf", .name = "plain", .make_run = make_is_inf});
+  registry.add({.op = "Where", .name = "plain", .make_run = make_where});
 }
 
 }  // namespace graft

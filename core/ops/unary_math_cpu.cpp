@@ -10,14 +10,14 @@ namespace {
 /// A kernel for floats, from a stateless lambda of one element.
 template <class Function>
 KernelDef float_kernel(std::string_view op, Function) {
-  return {.op = op, .name = "plain", .make = [](KernelRequest& request) {
+  return {.op = op, .name = "plain", .make_run = [](const KernelRequest& request) {
             return dispatch_unary(FloatTypes{}, request, Function{});
           }};
 }
 
 template <class Function>
 KernelDef numeric_kernel(std::string_view op, Function) {
-  return {.op = op, .name = "plain", .make = [](KernelRequest& request) {
+  return {.op = op, .name = "plain", .make_run = [](const KernelRequest& request) {
             return dispatch_unary(NumericTypes{}, request, Function{});
           }};
 }

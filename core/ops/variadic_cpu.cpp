@@ -6,33 +6,41 @@
 namespace graft {
 namespace {
 
-/// Runs `first`, then each of `rest` on its result.
-Kernel in_sequence(Kernel first, std::vector<Kernel> rest) {
-  if (rest.empty()) return first;
-  return [first = std::move(first), rest = std::move(rest)](const KernelArgs& args) {
-    first(args);
-    for (const Kernel& kernel : rest) kernel(args);
-  };
-}
-
 /// y = combine(... combine(combine(x0, x1), x2) ..., xn): the first two inputs into the output,
 /// then one input after the other. So the output may be in the memory of input 0 or 1 only.
+/// `finish`, when given, is applied to the result.
 template <class T, class Combine>
-Kernel fold_kernel(const KernelRequest& request, Combine combine) {
-  if (request.input_count() == 1) return unary_kernel<T>(request, [](T x) { return x; });
-  std::vector<Kernel> rest;
-  for (int i = 2; i < request.input_count(); ++i) {
-    rest.push_back([loop = BroadcastLoop<1>(request.output().shape, {request.shape(i)}), combine,
-                    i](const KernelArgs& args) {
-      loop.for_each_run([&](std::int64_t offset, const auto& from, std::int64_t count) {
-        T* const y = args.output<T>() + offset;
-        detail::apply_broadcast_run(count, y, combine, {1, loop.inner_steps()[0]},
-                                    std::make_index_sequence<2>{}, static_cast<const T*>(y),
-                                    args.input<T>(i) + from[0]);
-      });
-    });
+Kernel fold_kernel(const KernelRequest& request, Combine combine, RunFunction finish = {}) {
+  const Shape& shape = request.output().shape;
+  struct Turn {
+    BroadcastLoop<2> loop;
+    RunFunction run;
+  };
+  std::vector<Turn> turns;
+  const RunFunction combine_runs = run_function<T, T, T>(combine);
+  for (int i = 1; i < request.input_count(); ++i) {
+    const Shape& left = i == 1 ? request.shape(0) : shape;
+    turns.push_back({BroadcastLoop<2>(shape, {left, request.shape(i)}), combine_runs});
   }
-  return in_sequence(broadcast_kernel<T, T, T>(request, combine), std::move(rest));
+  if (turns.empty()) {
+    turns.push_back(
+        {BroadcastLoop<2>(shape, {shape, shape}), run_function<T, T>([](T x) { return x; })});
+  }
+  if (finish) turns.push_back({BroadcastLoop<2>(shape, {shape, shape}), std::move(finish)});
+  return [turns = std::move(turns)](const KernelArgs& args) {
+    int right = 0;
+    for (const Turn& turn : turns) {
+      const T* const left = right == 0 ? args.input<T>(0) : args.output<T>();
+      ++right;
+      turn.loop.for_each_run([&](std::int64_t offset, const auto& from, std::int64_t count) {
+        const T* const x = args.input<T>(right);
+        const auto& steps = turn.loop.inner_steps();
+        const std::array<RunOperand, 2> operands{
+            {{left + from[0], steps[0]}, {x == nullptr ? nullptr : x + from[1], steps[1]}}};
+        turn.run(count, operands, args.output<T>() + offset);
+      });
+    }
+  };
 }
 
 template <class Types, class Combine>
@@ -61,16 +69,10 @@ Kernel make_sum(KernelRequest& request) {
 Kernel make_mean(KernelRequest& request) {
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    const std::int64_t size = request.output().shape.size();
     const T count = static_cast<T>(request.input_count());
-    const Kernel divide = [size, count](const KernelArgs& args) {
-      parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
-        T* const y = args.output<T>() + first;
-        detail::apply_run(
-            last - first, y, [count](T sum) { return sum / count; }, detail::Operand<T, true>{y});
-      });
-    };
-    kernel = in_sequence(fold_kernel<T>(request, [](T a, T b) { return a + b; }), {divide});
+    kernel = fold_kernel<T>(
+        request, [](T a, T b) { return a + b; },
+        run_function<T, T>([count](T sum) { return sum / count; }));
   });
   return kernel;
 }

@@ -98,7 +98,14 @@ bool fuse_product_updates(Graph& graph);
 bool update_early(Graph& graph);
 
 /// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
-/// adds Relayout nodes where layouts meet. The last pass before a plan: all shapes must be known.
+/// adds Relayout nodes where layouts meet. All shapes must be known.
 bool choose_layouts(Graph& graph, Device& device);
+
+/// Joins element-wise nodes of one shape and layout, those for which the device has a RunFunction,
+/// into ElementwiseChain nodes: chains and trees, with operands that broadcast. What others read of
+/// a link becomes an output of its chain. A chain stands where its last link stood; it is not made
+/// if a reader comes before that, a variable changes meanwhile, or more memory would be held. The
+/// results are the same bits. The last pass before a plan.
+bool fuse_chains(Graph& graph, Device& device);
 
 }  // namespace graft::passes

@@ -19,6 +19,8 @@ struct PlanOptions {
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
   /// before it is written then shows. For tests; slow.
   bool poison = false;
+  /// Joins element-wise nodes (passes::fuse_chains). The results are the same without.
+  bool fuses_chains = true;
 };
 
 /// What one step is and what it cost while profiling was on.

@@ -119,7 +119,9 @@ class Assigner {
     if (input == nullptr) return false;
     const int index = map_.of_value.at(input);
     const Storage& storage = map_.storages[static_cast<std::size_t>(index)];
+    // As many bytes in fewer elements: those of the input are read again and again.
     if (storage.place != Storage::Place::arena || storage.last > step ||
+        input->known_shape().size() != output.known_shape().size() ||
         value_bytes(*input) != value_bytes(output) || storage.bytes != value_bytes(output)) {
       return false;
     }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+
+#include "core/graph/graph.h"
+
+namespace graft {
+
+/// What a chain holds at most: its values are those of its body.
+inline constexpr int kMostChainInputs = 8;
+inline constexpr int kMostChainValues = 64;
+inline constexpr int kMostLinkInputs = 4;
+
+/// A copy of the chain's body in which the inputs have the types of the chain's, and all other
+/// types follow. Throws Error{model} if the body is none of a chain, Error{shape} if the results of
+/// its nodes, the links, differ in shape.
+std::unique_ptr<Graph> typed_body(const Node& chain);
+
+}  // namespace graft
