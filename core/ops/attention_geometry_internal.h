@@ -67,4 +67,9 @@ struct AttentionGeometry {
   AttentionBias bias{};
 };
 
+/// By tile of queries, how many of the first keys any of them can see: where a bias known before
+/// the run hides all others, as a causal mask does, nothing beyond is computed.
+std::vector<std::int64_t> visible_keys(const KernelRequest& request, const AttentionGeometry& n,
+                                       int bias_input, std::int64_t tile_queries);
+
 }  // namespace graft

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
@@ -195,6 +196,18 @@ std::vector<Case> cases() {
   };
 }
 
+/// A bias that is known before the run and shows each query the keys up to its own.
+SampleInput causal(std::int64_t length) {
+  SampleInput bias{.shape = {length, length}, .is_constant = true};
+  for (std::int64_t i = 0; i < length; ++i) {
+    for (std::int64_t j = 0; j < length; ++j) {
+      bias.values.push_back(j <= i ? 0.125 * static_cast<double>(j % 3)
+                                   : -std::numeric_limits<double>::infinity());
+    }
+  }
+  return bias;
+}
+
 std::vector<Sample> attention_samples() {
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
@@ -205,6 +218,9 @@ std::vector<Sample> attention_samples() {
     }
     samples.push_back(std::move(sample));
   }
+  constexpr std::int64_t kLong = 150;
+  const Shape shape{kLong, 2, 8};
+  samples.push_back({"causal", {{shape}, {shape}, {shape}, causal(kLong)}, sequence_at(0), 2});
   samples.push_back({"far_from_zero",
                      {{{2, 20, 8}, 4.0, 5.0}, {{2, 20, 8}, 1.0, 4.0}, {{2, 20, 8}}},
                      {},
@@ -229,6 +245,13 @@ std::vector<Sample> attention_grad_samples() {
     if (c.bias) sample.inputs.push_back({*c.bias});
     samples.push_back(std::move(sample));
   }
+  constexpr std::int64_t kLong = 150;
+  const Shape shape{kLong, 2, 8};
+  const SampleInput sums{.shape = {kLong, 2}, .low = 5.0, .high = 6.0};
+  samples.push_back({"causal",
+                     {{shape}, {shape}, {shape}, {shape}, sums, {shape}, causal(kLong)},
+                     sequence_at(0),
+                     3});
   return samples;
 }
 

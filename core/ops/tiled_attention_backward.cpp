@@ -138,13 +138,14 @@ class KeyRange {
   }
 
   /// dq: this problem's, rows `step` apart.
-  void run(float* dq, std::int64_t step) {
+  void run(const std::vector<std::int64_t>& visible, float* dq, std::int64_t step) {
     for (std::int64_t block = 0; block * kTileQueries < n_.queries; ++block) {
       const TileRows rows(block, n_.queries);
       read_queries(rows);
       std::fill_n(dq_columns_, n_.depth * kTileQueries, 0.0F);
-      for (std::int64_t first = 0; first < count_; first += kTileKeys) {
-        take_tile(rows, first, std::min(kTileKeys, count_ - first));
+      const std::int64_t last = std::min(count_, visible[static_cast<std::size_t>(block)] - first_);
+      for (std::int64_t first = 0; first < last; first += kTileKeys) {
+        take_tile(rows, first, std::min(kTileKeys, last - first));
       }
       transpose_out(dq_columns_, rows.count, n_.depth, n_.scale, dq + rows.first * step, step);
     }
@@ -283,7 +284,9 @@ Kernel make_attention_grad_by_tiles(KernelRequest& request) {
   const std::size_t parts =
       layout.reserve<float>(cut.ranges > 1 ? checked_multiply(pieces.tasks, size) : 0);
   request.need_workspace(layout.bytes());
-  return [n, cut, pieces, scratch, parts, size](const KernelArgs& args) {
+  const std::vector<std::int64_t> visible =
+      visible_keys(request, n, kAttentionGradBias, kTileQueries);
+  return [n, cut, pieces, scratch, parts, size, visible](const KernelArgs& args) {
     pieces.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
       std::byte* const memory =
           workspace_at<std::byte>(args, scratch + cut.bytes * static_cast<std::size_t>(piece));
@@ -291,9 +294,9 @@ Kernel make_attention_grad_by_tiles(KernelRequest& request) {
         const std::int64_t problem = task / cut.ranges;
         KeyRange range(n, cut, args, memory, problem, task % cut.ranges);
         if (cut.ranges > 1) {
-          range.run(workspace_at<float>(args, parts) + task * size, n.depth);
+          range.run(visible, workspace_at<float>(args, parts) + task * size, n.depth);
         } else {
-          range.run(args.output<float>(0) + n.q.offset(problem), n.q.row_step);
+          range.run(visible, args.output<float>(0) + n.q.offset(problem), n.q.row_step);
         }
         range.write(args.output<float>(1), args.output<float>(2));
       }

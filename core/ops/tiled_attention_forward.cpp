@@ -126,9 +126,9 @@ class QueryTile {
     std::fill_n(running_.sum, 4, Lanes16{});
   }
 
-  void run() {
-    for (std::int64_t first = 0; first < n_.keys; first += kTileKeys) {
-      const std::int64_t keys = std::min(kTileKeys, n_.keys - first);
+  void run(std::int64_t visible) {
+    for (std::int64_t first = 0; first < visible; first += kTileKeys) {
+      const std::int64_t keys = std::min(kTileKeys, visible - first);
       make_scores(first, keys);
       if (bias_ != nullptr) {
         add_bias(n_.bias, bias_ + first * n_.bias.key_step, rows_, keys, scores_);
@@ -192,7 +192,8 @@ Kernel make_attention_by_tiles(KernelRequest& request) {
   WorkspaceLayout layout;
   const Scratch scratch(n, layout);
   request.need_workspace(scratch.bytes * static_cast<std::size_t>(pieces.count));
-  return [n, blocks, pieces, scratch](const KernelArgs& args) {
+  const std::vector<std::int64_t> visible = visible_keys(request, n, kAttentionBias, kTileQueries);
+  return [n, blocks, pieces, scratch, visible](const KernelArgs& args) {
     pieces.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
       std::byte* const memory =
           workspace_at<std::byte>(args, scratch.bytes * static_cast<std::size_t>(piece));
@@ -201,7 +202,7 @@ Kernel make_attention_by_tiles(KernelRequest& request) {
         const Keys keys(n, scratch, args, memory, problem);
         for (; task < last && task / blocks == problem; ++task) {
           QueryTile tile(n, scratch, args, memory, keys, problem, task % blocks);
-          tile.run();
+          tile.run(visible[static_cast<std::size_t>(task % blocks)]);
           tile.write(args.output<float>(0), args.output<float>(1));
         }
       }
