@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/builder.h"
+#include "core/ops/infer.h"
 #include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
