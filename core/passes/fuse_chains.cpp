@@ -3,6 +3,7 @@
 // last.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "core/ops/elementwise_chain_internal.h"
@@ -47,6 +48,32 @@ std::vector<Value*> operands_of(const Links& links) {
     }
   }
   return operands;
+}
+
+/// How many elements in a row of the result take as many of the operand, or just one.
+std::int64_t run_length(const Value& operand, const Value& result) {
+  Shape whole = result.known_shape();
+  Shape part = with_leading_ones(operand.known_shape(), whole.rank());
+  if (result.layout == Layout::channels_last) {
+    whole = channels_last_shape(whole);
+    part = channels_last_shape(part);
+  }
+  std::int64_t length = 1;
+  std::optional<bool> is_still;
+  for (int axis = whole.rank() - 1; axis >= 0; --axis) {
+    if (whole[axis] == 1) continue;
+    if (is_still && *is_still != (part[axis] == 1)) break;
+    is_still = part[axis] == 1;
+    length *= whole[axis];
+  }
+  return length;
+}
+
+/// A chain begins anew with each run: with short ones, single ops are faster.
+bool has_long_runs(const Value& operand, const Value& result) {
+  constexpr std::int64_t kShort = 256;
+  constexpr std::int64_t kFew = 4096;
+  return result.known_shape().size() <= kFew || run_length(operand, result) >= kShort;
 }
 
 /// What others read of the links.
@@ -162,9 +189,14 @@ class Chains {
         if (input != nullptr && is_updated_between(*link, *links.back(), input)) return false;
       }
     }
+    const std::vector<Value*> operands = operands_of(links);
+    const auto is_long = [&](const Value* operand) {
+      return has_long_runs(*operand, *links.back()->output(0));
+    };
+    if (!std::ranges::all_of(operands, is_long)) return false;
     const std::size_t results = results_of(links).size();
-    return values <= kMostChainValues && operands_of(links).size() <= kMostChainInputs &&
-           results > 0 && results <= kMostChainInputs;
+    return values <= kMostChainValues && operands.size() <= kMostChainInputs && results > 0 &&
+           results <= kMostChainInputs;
   }
 
   bool is_updated_between(const Node& from, const Node& to, Value* value) const {

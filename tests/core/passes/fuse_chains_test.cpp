@@ -109,6 +109,12 @@ TEST_F(FuseChains, AResultThatBroadcastsIsNoLink) {
   EXPECT_TRUE(stays());
 }
 
+TEST_F(FuseChains, ShortRowsThatRepeatAreLeftToSingleOps) {
+  Value* const sum = add("Add", {input("x", {1000, 32}), input("row", {32})}, "sum");
+  graph_.add_output(add("Relu", {sum}, "y"));
+  EXPECT_TRUE(stays());
+}
+
 TEST_F(FuseChains, ALinkReadsAVariableBeforeItsUpdate) {
   Value* const w = graph_.add_initializer("w", Tensor::zeros(DType::f32, {3}));
   w->is_variable = true;
