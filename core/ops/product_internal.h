@@ -22,6 +22,8 @@ struct ProductSpec {
   bool adds = false;
   /// b serves many calls, so that bringing it into another layout first pays.
   bool packs_b = false;
+  /// The product runs on the calling thread alone: others run beside it.
+  bool is_serial = false;
 };
 
 /// A prepared product of operands that lie anywhere. Calls neither allocate nor throw.

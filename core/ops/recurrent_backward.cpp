@@ -1,6 +1,7 @@
 // The gradient kernel of LSTM, GRU and RNN. For each direction, from the last step to the first:
 // the point-wise gradient of the cell, then its product with R, which is the gradient of the state
-// before. The gradients of X, W, R, B and P are then products and sums over all steps at once.
+// before, in chains of samples that run beside each other. The gradients of X, W, R, B and P are
+// then products and sums over all steps at once.
 #include "core/ops/recurrent_run_internal.h"
 
 namespace graft {
@@ -8,6 +9,8 @@ namespace {
 
 using recurrent::BackwardRow;
 using recurrent::CellParameters;
+using recurrent::Chain;
+using recurrent::Chains;
 using recurrent::Lengths;
 using recurrent::load_state;
 using recurrent::Stage;
@@ -43,7 +46,7 @@ class BackwardDirection {
   /// when the batch stands first.
   BackwardDirection(const KernelRequest& request, const RecurrentSettings& settings,
                     std::int64_t direction, const Cell& cell, MakeProduct<T> make_product,
-                    std::size_t x, std::size_t dx, WorkspaceLayout layout)
+                    std::size_t x, std::size_t dx, const Chains& chains, WorkspaceLayout& layout)
       : sizes_(request, settings, kGradX, kGradR),
         direction_(direction),
         order_(settings, sizes_, direction),
@@ -54,18 +57,10 @@ class BackwardDirection {
         kept_states_(settings.states() * (sizes_.steps + 1) * sizes_.state()),
         x_(x),
         dx_(dx) {
-    std::size_t scratch = make_weight_products(make_product);
     const std::int64_t n = sizes_.hidden;
-    for (const Stage& stage : Cell::kStages) {
-      carries_.emplace_back(make_product({.m = sizes_.batch,
-                                          .n = n,
-                                          .k = stage.count * n,
-                                          .lda = gate_columns_,
-                                          .ldb = n,
-                                          .ldc = n,
-                                          .packs_b = true}),
-                            layout);
-      scratch = std::max(scratch, carries_.back().scratch_bytes());
+    scratch_ = layout.reserve_bytes(make_weight_products(make_product));
+    for (const Chain& chain : chains.of_direction) {
+      chains_.push_back(make_chain(chain, chains.at_once, make_product, layout));
     }
     dgates_ = layout.reserve<T>(sizes_.rows() * gate_columns_);
     drecurrent_ = Cell::kSplitsGates ? layout.reserve<T>(sizes_.rows() * gate_columns_) : dgates_;
@@ -74,27 +69,33 @@ class BackwardDirection {
       *state = layout.reserve<T>(sizes_.state());
     }
     peepholes_ = layout.reserve<T>(3 * n);
-    scratch_ = layout.reserve_bytes(scratch);
-    workspace_bytes_ = layout.bytes();
   }
 
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  std::size_t chain_count() const { return chains_.size(); }
 
-  void operator()(const KernelArgs& args) const {
-    T* const carry = workspace_at<T>(args, carry_);
-    T* const dh = workspace_at<T>(args, dh_);
-    T* const dc = workspace_at<T>(args, dc_);
-    std::fill_n(carry, sizes_.state(), T{0});
-    load_state(sizes_, direction_, args.input<T>(kGradYh), dh);
-    load_state(sizes_, direction_, args.input<T>(kGradYc), dc);
-    const CellParameters<T> parameters = load_parameters(args);
-    const Weights weights = prepare_weights(args);
-    for (std::int64_t step = sizes_.steps; step-- > 0;) {
-      run_step(args, parameters, weights, order_.time(step));
+  void begin(const KernelArgs& args) const {
+    std::fill_n(workspace_at<T>(args, carry_), sizes_.state(), T{0});
+    load_state(sizes_, direction_, args.input<T>(kGradYh), workspace_at<T>(args, dh_));
+    load_state(sizes_, direction_, args.input<T>(kGradYc), workspace_at<T>(args, dc_));
+    if (args.input<T>(kGradP) == nullptr) {
+      std::fill_n(workspace_at<T>(args, peepholes_), 3 * sizes_.hidden, T{0});
     }
+  }
+
+  void run_chain(const KernelArgs& args, std::size_t index) const {
+    const ChainProducts& chain = chains_[index];
+    const Weights weights = prepare_weights(args, chain);
+    for (std::int64_t step = sizes_.steps; step-- > 0;) {
+      run_step(args, chain, weights, order_.time(step));
+    }
+  }
+
+  void end(const KernelArgs& args) const {
+    T* const dh = workspace_at<T>(args, dh_);
+    const T* const carry = workspace_at<T>(args, carry_);
     for (std::int64_t i = 0; i < sizes_.state(); ++i) dh[i] += carry[i];
     store_state(sizes_, direction_, dh, args.output<T>(kDinitialH));
-    store_state(sizes_, direction_, dc, args.output<T>(kDinitialC));
+    store_state(sizes_, direction_, workspace_at<T>(args, dc_), args.output<T>(kDinitialC));
     write_products(args);
     write_biases(args);
     write_peepholes(args);
@@ -103,6 +104,33 @@ class BackwardDirection {
  private:
   static constexpr std::size_t kStages = Cell::kStages.size();
   using Weights = std::array<const void*, kStages>;
+
+  struct ChainProducts {
+    Chain samples;
+    std::vector<RepeatedProduct<T>> of_stages;
+    std::size_t scratch;
+  };
+
+  ChainProducts make_chain(const Chain& samples, bool is_serial, MakeProduct<T> make_product,
+                           WorkspaceLayout& layout) const {
+    const std::int64_t n = sizes_.hidden;
+    ChainProducts chain{samples, {}, 0};
+    std::size_t scratch = 0;
+    for (const Stage& stage : Cell::kStages) {
+      chain.of_stages.emplace_back(make_product({.m = samples.count,
+                                                 .n = n,
+                                                 .k = stage.count * n,
+                                                 .lda = gate_columns_,
+                                                 .ldb = n,
+                                                 .ldc = n,
+                                                 .packs_b = true,
+                                                 .is_serial = is_serial}),
+                                   layout);
+      scratch = std::max(scratch, chain.of_stages.back().scratch_bytes());
+    }
+    chain.scratch = layout.reserve_bytes(scratch);
+    return chain;
+  }
 
   /// Those over all steps. Returns the scratch bytes that they need.
   std::size_t make_weight_products(MakeProduct<T> make_product) {
@@ -148,19 +176,17 @@ class BackwardDirection {
            (direction_ * gate_columns_ + stage.first * sizes_.hidden) * sizes_.hidden;
   }
 
-  CellParameters<T> load_parameters(const KernelArgs& args) const {
+  CellParameters<T> parameters(const KernelArgs& args) const {
     const std::int64_t n = sizes_.hidden;
     const T* const given = args.input<T>(kGradP);
-    if (given != nullptr) return {n, couples_forget_, nullptr, given + direction_ * 3 * n};
-    T* const zeros = workspace_at<T>(args, peepholes_);
-    std::fill_n(zeros, 3 * n, T{0});
-    return {n, couples_forget_, nullptr, zeros};
+    return {n, couples_forget_, nullptr,
+            given != nullptr ? given + direction_ * 3 * n : workspace_at<T>(args, peepholes_)};
   }
 
-  Weights prepare_weights(const KernelArgs& args) const {
+  Weights prepare_weights(const KernelArgs& args, const ChainProducts& chain) const {
     Weights weights;
     for (std::size_t i = 0; i < kStages; ++i) {
-      weights[i] = carries_[i].prepare(args, r(args, Cell::kStages[i]));
+      weights[i] = chain.of_stages[i].prepare(args, r(args, Cell::kStages[i]));
     }
     return weights;
   }
@@ -196,16 +222,19 @@ class BackwardDirection {
     row.reset_dh += b * n;
   }
 
-  void run_step(const KernelArgs& args, const CellParameters<T>& parameters, const Weights& weights,
+  void run_step(const KernelArgs& args, const ChainProducts& chain, const Weights& weights,
                 std::int64_t time) const {
     const std::int64_t n = sizes_.hidden;
+    const CellParameters<T> cell_parameters = parameters(args);
+    const std::int64_t begin = chain.samples.first;
+    const std::int64_t grain = sizes_.grain();
     const Lengths lengths(args.input<std::int32_t>(kGradLengths));
     const BackwardRow<T> all = rows_at(args, time);
     T* const carry = workspace_at<T>(args, carry_);
     const T* const dy = args.input<T>(kGradY);
     for (std::size_t pass = 0; pass < kStages; ++pass) {
-      parallel_for(sizes_.batch, sizes_.grain(), [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t b = first; b < last; ++b) {
+      parallel_for(chain.samples.count, grain, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t b = begin + first; b < begin + last; ++b) {
           BackwardRow<T> row = all;
           advance(row, b);
           const bool is_active = lengths.has(b, time);
@@ -215,13 +244,14 @@ class BackwardDirection {
             collect(row, carry + b * n, from_y);
             if (!is_active) clear(row);
           }
-          if (is_active) cell_.backward(static_cast<int>(pass), parameters, row);
+          if (is_active) cell_.backward(static_cast<int>(pass), cell_parameters, row);
         }
       });
       const std::size_t stage = kStages - 1 - pass;
-      carries_[stage].run(all.recurrent + Cell::kStages[stage].first * n, weights[stage],
-                          stage == 0 ? carry : workspace_at<T>(args, reset_dh_),
-                          workspace_at<std::byte>(args, scratch_));
+      T* const to = stage == 0 ? carry : workspace_at<T>(args, reset_dh_);
+      chain.of_stages[stage].run(
+          all.recurrent + begin * gate_columns_ + Cell::kStages[stage].first * n, weights[stage],
+          to + begin * n, workspace_at<std::byte>(args, chain.scratch));
     }
   }
 
@@ -303,7 +333,7 @@ class BackwardDirection {
   Product<T> dx_product_;
   Product<T> dw_product_;
   std::vector<Product<T>> dr_products_;
-  std::vector<RepeatedProduct<T>> carries_;
+  std::vector<ChainProducts> chains_;
   std::size_t x_;
   std::size_t dx_;
   std::size_t dgates_ = 0;
@@ -315,7 +345,6 @@ class BackwardDirection {
   std::size_t reset_dh_ = 0;
   std::size_t peepholes_ = 0;
   std::size_t scratch_ = 0;
-  std::size_t workspace_bytes_ = 0;
 };
 
 }  // namespace
@@ -336,21 +365,22 @@ Kernel make_recurrent_grad(KernelRequest& request, MakeProduct<T> make_product) 
                            workspace_at<T>(args, x));
     });
   }
-  std::size_t bytes = 0;
+  const Chains chains = recurrent::divide_samples(sizes, settings.gates() * sizes.hidden);
+  std::vector<recurrent::DirectionWork> directions;
   for (std::int64_t d = 0; d < settings.directions; ++d) {
     recurrent::visit_cell<T>(settings, d, [&](const auto& cell) {
-      BackwardDirection part(request, settings, d, cell, make_product, x, dx, layout);
-      bytes = std::max(bytes, part.workspace_bytes());
-      parts.emplace_back(std::move(part));
+      directions.push_back(recurrent::work_of(
+          BackwardDirection(request, settings, d, cell, make_product, x, dx, chains, layout)));
     });
   }
+  parts.push_back(recurrent::run_directions(std::move(directions), chains.at_once));
   if (settings.batch_first && request.has_output(kDx)) {
     parts.emplace_back([sizes, dx](const KernelArgs& args) {
       recurrent::swap_axes(workspace_at<T>(args, dx), sizes.steps, sizes.batch, sizes.input,
                            args.output<T>(kDx));
     });
   }
-  request.need_workspace(bytes);
+  request.need_workspace(layout.bytes());
   return recurrent::in_order(std::move(parts));
 }
 

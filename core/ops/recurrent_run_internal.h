@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -99,11 +100,45 @@ void swap_axes(const T* x, std::int64_t rows, std::int64_t columns, std::int64_t
   });
 }
 
-/// The parts of a kernel, run one after another on one workspace.
-inline Kernel in_order(std::vector<Kernel> parts) {
-  return [parts = std::move(parts)](const KernelArgs& args) {
-    for (const Kernel& part : parts) part(args);
-  };
+/// Samples whose steps one thread computes from the first to the last: no sample needs another.
+struct Chain {
+  std::int64_t first;
+  std::int64_t count;
+};
+
+/// How the samples of each direction are divided.
+struct Chains {
+  std::vector<Chain> of_direction;
+  bool at_once;  ///< a thread each, all directions together; else all threads share each product
+};
+
+/// Threads that share a product of a step wait for each other at each step; that pays only where a
+/// product is large, or threads are many.
+Chains divide_samples(const RecurrentSizes& sizes, std::int64_t gate_columns);
+
+/// What a kernel does for one direction: the chains, after `begin` and before `end`.
+struct DirectionWork {
+  Kernel begin;
+  std::vector<Kernel> chains;
+  Kernel end;
+};
+
+/// Of `direction`, which has begin(args), run_chain(args, index), end(args).
+template <class Direction>
+DirectionWork work_of(Direction direction) {
+  const auto shared = std::make_shared<const Direction>(std::move(direction));
+  DirectionWork work;
+  work.begin = [shared](const KernelArgs& args) { shared->begin(args); };
+  for (std::size_t i = 0; i < shared->chain_count(); ++i) {
+    work.chains.emplace_back([shared, i](const KernelArgs& args) { shared->run_chain(args, i); });
+  }
+  work.end = [shared](const KernelArgs& args) { shared->end(args); };
+  return work;
 }
+
+Kernel run_directions(std::vector<DirectionWork> directions, bool at_once);
+
+/// The parts of a kernel, run one after another on one workspace.
+Kernel in_order(std::vector<Kernel> parts);
 
 }  // namespace graft::recurrent
