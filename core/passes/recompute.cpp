@@ -90,8 +90,13 @@ class Repeater {
       const bool is_left_out = node.output(i) == nullptr || state != nullptr;
       outputs.push_back(is_left_out ? "" : graph_.unique_name(node.output(i)->name() + "/again"));
     }
+    Attributes attributes = node.attributes;
+    ValueMap inside;  // a body belongs to one node
+    for (Attribute& attribute : attributes) {
+      attribute.value = clone_value(attribute.value, inside, &graph_);
+    }
     Node* const twin =
-        graph_.add_node(node.op_type(), node.domain(), inputs, outputs, node.attributes, before);
+        graph_.add_node(node.op_type(), node.domain(), inputs, outputs, attributes, before);
     twin->set_name(node.name());
     for (int i = 0; i < node.output_count(); ++i) {
       if (twin->output(i) == nullptr) continue;
@@ -113,9 +118,12 @@ class Repeater {
 
 bool can_repeat(const Node& node) {
   const OpDef& def = OpRegistry::instance().get(node);
-  bool has_body = false;
-  for_each_body(node, [&](const Graph&) { has_body = true; });
-  if (has_body || def.is_dynamic || is_random(node)) return false;
+  if (def.is_dynamic || is_random(node)) return false;
+  bool repeats = true;
+  for_each_body(node, [&](const Graph& body) {
+    for (const auto& inner : body.nodes()) repeats = repeats && can_repeat(*inner);
+  });
+  if (!repeats) return false;
   return std::ranges::all_of(def.aliases, [&](const Alias& alias) {
     return alias.kind != AliasKind::state ||
            (is_optional(def.inputs, alias.input) && is_optional(def.outputs, alias.output));

@@ -9,8 +9,8 @@
 namespace graft::passes {
 
 /// Whether a second run of the node on the same inputs gives the same bits and changes nothing:
-/// no stream of random numbers, no body, and no variable that it must update. Where its row lets it
-/// leave out the variables that it updates, the second run does.
+/// no stream of random numbers (in bodies neither) and no variable that it must update. Where its
+/// row lets it leave out the variables that it updates, the second run does.
 bool can_repeat(const Node& node);
 
 /// A node that computes once more what `original` does.
