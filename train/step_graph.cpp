@@ -165,7 +165,6 @@ class StepBuilder : public LossBuilder {
     passes::settle(*graph_);
     passes::fuse_activations(*graph_);
     passes::fuse_product_updates(*graph_);
-    passes::update_early(*graph_);
     result.graph = std::move(graph_);
     return result;
   }

@@ -65,6 +65,8 @@ struct TrainStep::State {
   }
   StepKind next_kind() const;
   void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
+  PlannedStep make_plan(StepKind kind, const std::vector<ValueType>& types);
+  std::string largest_batch(StepKind kind, std::vector<ValueType> types);
   PlannedStep& planned(StepKind kind);
   PlannedStep& last_planned() const {
     if (last == nullptr) fail(ErrorKind::argument, "no step has run yet");
@@ -89,6 +91,48 @@ void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs, const Tenso
   plan_inputs[inputs.size() + 2] = step;
 }
 
+/// `types`: of the model's inputs and the target.
+PlannedStep TrainStep::State::make_plan(StepKind kind, const std::vector<ValueType>& types) {
+  const std::vector<ValueType> input_types(types.begin(), types.end() - 1);
+  StepGraph built =
+      build_step_graph(model, options, {parameters, ties}, input_types, types.back(), kind, state);
+  const std::int64_t classes = class_count(options.loss, built.graph->outputs()[1]->known_shape());
+  Plan plan(
+      std::move(built.graph),
+      {.device = target_device, .poison = options.poison, .memory_budget = options.memory_budget});
+  return {kind, std::move(plan), std::move(built.gradient_names), classes};
+}
+
+/// Says which batch fits the budget when one like `types` does not.
+std::string TrainStep::State::largest_batch(StepKind kind, std::vector<ValueType> types) {
+  const auto first_dim = [](ValueType& type) {
+    return type.shape && type.shape->rank() > 0 ? &(*type.shape)[0] : nullptr;
+  };
+  const Dim* const given = first_dim(types.front());
+  if (given == nullptr || !given->is_known()) return {};
+  const std::int64_t batch = given->value();
+  const auto fits = [&](std::int64_t size) {
+    std::vector<ValueType> smaller = types;
+    for (ValueType& type : smaller) {
+      Dim* const dim = first_dim(type);
+      if (dim != nullptr && *dim == Dim(batch)) *dim = Dim(size);
+    }
+    try {
+      make_plan(kind, smaller);
+      return true;
+    } catch (const Error&) {  // too large still, or the model takes no other batch
+      return false;
+    }
+  };
+  std::int64_t most = 0;
+  for (std::int64_t end = batch; end - most > 1;) {
+    const std::int64_t middle = most + (end - most) / 2;
+    (fits(middle) ? most : end) = middle;
+  }
+  return most == 0 ? "; a smaller batch does not fit either"
+                   : text("; a batch of ", most, " fits, this one is ", batch);
+}
+
 PlannedStep& TrainStep::State::planned(StepKind kind) {
   const auto accepts = [&](const std::unique_ptr<PlannedStep>& planned) {
     return planned->kind == kind && planned->plan.accepts(plan_inputs);
@@ -97,14 +141,12 @@ PlannedStep& TrainStep::State::planned(StepKind kind) {
   std::vector<ValueType> types;
   for (const Tensor& input : plan_inputs) types.push_back(type_of(input));
   types.resize(types.size() - 2);  // without rate and step
-  const ValueType target_type = types.back();
-  types.pop_back();
-  StepGraph built =
-      build_step_graph(model, options, {parameters, ties}, types, target_type, kind, state);
-  const std::int64_t classes = class_count(options.loss, built.graph->outputs()[1]->known_shape());
-  Plan plan(std::move(built.graph), {.device = target_device, .poison = options.poison});
-  return *add_recent(plans, std::make_unique<PlannedStep>(PlannedStep{
-                                kind, std::move(plan), std::move(built.gradient_names), classes}));
+  try {
+    return *add_recent(plans, std::make_unique<PlannedStep>(make_plan(kind, types)));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::memory || options.memory_budget == 0) throw;
+    fail(ErrorKind::memory, error.what(), largest_batch(kind, types));
+  }
 }
 
 TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_unique<State>()) {
@@ -204,6 +246,10 @@ std::size_t TrainStep::arena_bytes() const {
   std::size_t most = 0;
   for (const auto& planned : state_->plans) most = std::max(most, planned->plan.arena_bytes());
   return most;
+}
+
+std::size_t TrainStep::lower_bound_bytes() const {
+  return state_->last_planned().plan.lower_bound_bytes();
 }
 
 std::size_t TrainStep::parameter_bytes() const {

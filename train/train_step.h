@@ -45,6 +45,10 @@ struct TrainOptions {
   int accumulate = 1;
   /// Of Dropout.
   std::uint64_t seed = 0;
+  /// The most bytes for activations, gradients and scratch memory (see PlanOptions); 0: as many as
+  /// it takes. Parameters, optimizer state and batches come on top. What does not fit is computed
+  /// again in the backward part, with the same bits.
+  std::size_t memory_budget = 0;
   /// See PlanOptions::poison.
   bool poison = false;
 };
@@ -65,8 +69,9 @@ class TrainStep {
   /// One step on one (micro-)batch; returns the loss before the update. `inputs`: one tensor a
   /// required model input, in order. Class indices are checked before anything runs.
   /// Throws Error{shape}, {type} or {argument} if the batch does not fit the model or the loss,
-  /// Error{unsupported} that lists all nodes through which gradients cannot pass. A step that
-  /// throws changes nothing.
+  /// Error{unsupported} that lists all nodes through which gradients cannot pass, Error{memory}
+  /// naming the least budget that works and the largest batch that fits. A step that throws changes
+  /// nothing.
   float run(const std::vector<Tensor>& inputs, const Tensor& target);
 
   /// Makes the plan of the next step for such a batch, which `run` would make otherwise: memory is
@@ -89,9 +94,11 @@ class TrainStep {
   const std::vector<std::string>& parameter_names() const;
   std::int64_t parameter_count() const;
 
-  /// Bytes of the largest arena planned so far, of the parameters that train, and of optimizer
-  /// state.
+  /// Bytes of the largest arena planned so far.
   std::size_t arena_bytes() const;
+  /// The most that is alive at once in the last planned step: no arena can be smaller.
+  std::size_t lower_bound_bytes() const;
+  /// Of the parameters that train, and of optimizer state.
   std::size_t parameter_bytes() const;
   std::size_t state_bytes() const;
   /// The printed graph of the last planned step, and its kernels: for tests and curiosity.

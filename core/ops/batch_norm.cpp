@@ -41,12 +41,17 @@ void infer_batch_norm(InferContext& context) {
 }
 
 void infer_training(InferContext& context) {
-  check_parameters(context, 1, 5);
+  const bool has_running = context.has_input(3) && context.has_input(4);
+  check_parameters(context, 1, has_running ? 5 : 3);
   context.require_same_dtype({1, 2, 3, 4});
   context.copy_type(0);
   for (const int output : {1, 2}) context.copy_type(1, output);
-  context.copy_type(3, 3);
-  context.copy_type(4, 4);
+  for (const int running : {3, 4}) {
+    if (has_running) context.copy_type(running, running);
+    if (!has_running && context.node().output(running) != nullptr) {
+      context.fail(ErrorKind::model, "running statistics come out only if they come in");
+    }
+  }
 }
 
 void infer_grad(InferContext& context) {
@@ -227,6 +232,9 @@ std::vector<Sample> training_samples() {
         {c.name, five_inputs(c.x), {{"momentum", AttributeValue(0.75F)}}, 5, kUpdates});
     samples.push_back({c.name + "_relu", five_inputs(c.x), kRelu, 5, kUpdates});
     samples.push_back({c.name + "_clip", five_inputs(c.x), kClip, 5, kUpdates});
+    std::vector<SampleInput> three = five_inputs(c.x);
+    three.resize(3);
+    samples.push_back({c.name + "_again", three, kRelu, 3, kUpdates});
   }
   return samples;
 }
@@ -284,12 +292,21 @@ void register_batch_norm(OpRegistry& registry) {
        .backward = batch_norm_rule,
        .samples = batch_norm_samples});
   // What a training step runs instead. As in PyTorch, the running variance takes in the unbiased
-  // variance of the batch (n - 1); a batch of one element a channel counts with variance 0.
+  // variance of the batch (n - 1); a batch of one element a channel counts with variance 0. Without
+  // running statistics it only normalizes, for a second time (passes::recompute).
   registry.add(
       {.name = "BatchNormTraining",
        .domain = kInternalDomain,
-       .inputs = {{"x"}, {"scale"}, {"bias"}, {"running_mean"}, {"running_var"}},
-       .outputs = {{"y"}, {"saved_mean"}, {"saved_inv_std"}, {"new_mean"}, {"new_var"}},
+       .inputs = {{"x"},
+                  {"scale"},
+                  {"bias"},
+                  {"running_mean", Arity::optional},
+                  {"running_var", Arity::optional}},
+       .outputs = {{"y"},
+                   {"saved_mean"},
+                   {"saved_inv_std"},
+                   {"new_mean", Arity::optional},
+                   {"new_var", Arity::optional}},
        .attributes = {kAttributes[0], kAttributes[1], kActivation[0], kActivation[1],
                       kActivation[2]},
        .infer = infer_training,

@@ -172,12 +172,14 @@ struct Forward {
       scratch.coefficients(1)[c] = static_cast<float>(slope);
       args.output<float>(1)[c] = static_cast<float>(mean);
       args.output<float>(2)[c] = static_cast<float>(inv_std);
-      const auto mix = [&](int input, double fresh) {
-        const auto old = static_cast<double>(args.input<float>(input)[c]);
-        return static_cast<float>(old * by.momentum + fresh * (1.0 - by.momentum));
+      const auto mix = [&](int running, double fresh) {
+        if (args.output<float>(running) == nullptr) return;
+        const auto old = static_cast<double>(args.input<float>(running)[c]);
+        args.output<float>(running)[c] =
+            static_cast<float>(old * by.momentum + fresh * (1.0 - by.momentum));
       };
-      args.output<float>(3)[c] = mix(3, mean);
-      args.output<float>(4)[c] = mix(4, variance * unbiased);
+      mix(3, mean);
+      mix(4, variance * unbiased);
     }
   }
 

@@ -5,17 +5,13 @@
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
+#include "core/passes/random_internal.h"
 
 namespace graft::passes {
 namespace {
 
 /// Larger results are left to the run: a graph may tile one number into gigabytes.
 constexpr std::int64_t kLargestFoldedBytes = std::int64_t{1} << 26;
-
-bool is_random(const Node& node) {
-  return node.op_type().rfind("Random", 0) == 0 || node.is("Bernoulli") || node.is("Multinomial") ||
-         node.is("Dropout");
-}
 
 bool all_types_known(const Node& node) {
   const auto known = [](const Value* value) {

@@ -1,6 +1,5 @@
-#include <algorithm>
-
-#include "core/ops/registry.h"
+#include "core/ops/alias.h"
+#include "core/ops/infer.h"
 #include "core/passes/match_internal.h"
 
 namespace graft::passes {
@@ -14,13 +13,6 @@ std::optional<double> scalar_of(const Value* value) {
   const Tensor tensor = constant_of(value);
   if (!tensor.defined() || tensor.size() != 1) return std::nullopt;
   return to_double(tensor).front();
-}
-
-bool is_view(const Node& node) {
-  const OpDef* const def = OpRegistry::instance().find(node);
-  return def != nullptr && std::ranges::any_of(def->aliases, [](const Alias& alias) {
-           return alias.kind == AliasKind::view;
-         });
 }
 
 const Value* origin(const Value* value) {

@@ -93,13 +93,17 @@ bool fuse_activations(Graph& graph);
 /// update that reads it: the product then adds to the parameter, and no gradient is stored.
 bool fuse_product_updates(Graph& graph);
 
-/// Moves each update of a variable to where its inputs are there and the old content is not read
-/// any more: a gradient is read while it is in the cache, and its memory serves the next one.
-bool update_early(Graph& graph);
-
 /// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
 /// adds Relayout nodes where layouts meet. All shapes must be known.
 bool choose_layouts(Graph& graph, Device& device);
+
+/// Lets each update of a variable run as soon as its gradient is there and nobody reads the
+/// variable any more: gradients then need not wait for the end of the step.
+bool move_updates(Graph& graph);
+
+/// The same for every node that frees more memory than it takes, the one that frees most first; the
+/// others keep their order. That need not make the whole plan smaller: its caller compares.
+bool order_for_memory(Graph& graph);
 
 /// Joins element-wise nodes of one shape and layout, those for which the device has a RunFunction,
 /// into ElementwiseChain nodes: chains and trees, with operands that broadcast. What others read of

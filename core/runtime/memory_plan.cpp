@@ -37,17 +37,10 @@ std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
   return most;
 }
 
-}  // namespace
-
-MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
-  std::vector<std::size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      order, [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
-
+/// Places the buffers one after the other, in this order.
+MemoryPlan place(const std::vector<Lifetime>& lifetimes, const std::vector<std::size_t>& order) {
   MemoryPlan plan;
   plan.offsets.resize(lifetimes.size());
-  plan.lower_bound_bytes = most_alive(lifetimes);
   Occupancy occupancy(step_count(lifetimes));
   for (const std::size_t index : order) {
     const Lifetime& lifetime = lifetimes[index];
@@ -59,6 +52,34 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
     plan.arena_bytes = std::max(plan.arena_bytes, offset + bytes);
   }
   return plan;
+}
+
+}  // namespace
+
+MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
+  std::vector<std::size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto sort_by = [&](auto&& key) {
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](std::size_t i) { return key(lifetimes[i]); });
+  };
+  sort_by([](const Lifetime& one) { return one.bytes; });
+  MemoryPlan best = place(lifetimes, order);
+  best.lower_bound_bytes = most_alive(lifetimes);
+  const auto try_order = [&] {
+    if (best.arena_bytes == best.lower_bound_bytes) return;
+    MemoryPlan other = place(lifetimes, order);
+    if (other.arena_bytes >= best.arena_bytes) return;
+    best.arena_bytes = other.arena_bytes;
+    best.offsets = std::move(other.offsets);
+  };
+  sort_by([](const Lifetime& one) { return one.last - one.first; });
+  try_order();
+  sort_by([](const Lifetime& one) {
+    return static_cast<double>(one.bytes) * (one.last - one.first + 1);
+  });
+  try_order();
+  return best;
 }
 
 }  // namespace graft

@@ -20,8 +20,10 @@ struct MemoryPlan {
   std::size_t lower_bound_bytes = 0;
 };
 
-/// Places buffers in one arena so that no two that live at the same step overlap. Greedy by size:
-/// the largest first, each at the lowest offset that is free throughout its lifetime.
+/// Places buffers in one arena so that no two that live at the same step overlap. Greedy: one after
+/// the other, each at the lowest offset that is free throughout its lifetime. The largest come
+/// first; where that wastes memory, the longest-lived, and those largest by bytes and steps
+/// together, are tried too, and the smallest arena counts.
 /// Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes);
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <unordered_map>
 
 #include "core/base/parallel.h"
+#include "core/graph/order.h"
 #include "core/passes/pass.h"
-#include "core/runtime/memory_plan.h"
-#include "core/runtime/storage.h"
+#include "core/runtime/arena.h"
+#include "core/runtime/budget.h"
 
 namespace graft {
 namespace {
@@ -27,6 +29,8 @@ struct Patch {
   int input_index;
 };
 
+using Kernels = std::unordered_map<const Node*, PreparedKernel>;
+
 struct Dead {
   void* memory;
   std::size_t bytes;
@@ -39,9 +43,7 @@ struct Plan::State {
   PlanOptions options;
   std::vector<Value*> inputs;
   std::vector<TensorSpec> input_specs;
-  StorageMap storage;
-  MemoryPlan memory;
-  std::vector<std::size_t> offset_of_storage;
+  Arena layout;
   Tensor arena;
   std::vector<Step> steps;
   std::vector<void*> pointers;
@@ -52,11 +54,14 @@ struct Plan::State {
   bool profiling = false;
   std::vector<double> seconds;
 
-  void place();
-  void prepare_kernels();
+  Arena fit(WorkspaceBytes& workspaces, Kernels& kernels);
+  void prepare();
   void connect();
   void collect_dead();
   void view_outputs(bool only_of_inputs);
+  void* in_arena(std::size_t offset) const {
+    return static_cast<std::byte*>(arena.data()) + offset;
+  }
   void* address(const Value* value) const;
   void bind(std::span<const Tensor> given);
   KernelArgs arguments(const Step& step, const RunState& run) const;
@@ -64,44 +69,45 @@ struct Plan::State {
   void execute_with_checks(const RunState& run);
 };
 
-void Plan::State::prepare_kernels() {
-  for (const Node* node : kernel_nodes(*graph)) {
-    steps.push_back({node, prepare_kernel(*node, *options.device), 0, node->inputs().size(),
-                     static_cast<std::size_t>(node->output_count()), nullptr});
+/// Places everything, within the budget. Adds kernels for nodes that are added.
+Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels) {
+  const std::vector<Node*> given_order = node_order(*graph);
+  Arena whole = order_and_plan(*graph, workspaces);
+  if (options.memory_budget == 0 || whole.bytes <= options.memory_budget) return whole;
+  reorder(*graph, given_order);
+  BudgetedArena fitting = fit_budget(*graph, workspaces, options.memory_budget);
+  for (const passes::Repeat& repeat : fitting.repeats) {
+    if (kernels.contains(repeat.original)) {
+      kernels[repeat.node] = prepare_kernel(*repeat.node, *options.device);
+    }
   }
+  return std::move(fitting.arena);
 }
 
-void Plan::State::place() {
-  storage = assign_storage(*graph);
-  std::vector<Lifetime> lifetimes;
-  std::vector<std::size_t> owner;
-  for (std::size_t i = 0; i < storage.storages.size(); ++i) {
-    const Storage& one = storage.storages[i];
-    if (one.place != Storage::Place::arena) continue;
-    lifetimes.push_back({one.bytes, one.first, one.last});
-    owner.push_back(i);
+/// Scratch memory does not depend on the order of nodes, so kernels come first.
+void Plan::State::prepare() {
+  Kernels kernels;
+  WorkspaceBytes workspaces;
+  for (const Node* node : kernel_nodes(*graph)) {
+    PreparedKernel kernel = prepare_kernel(*node, *options.device);
+    workspaces[node] = kernel.workspace_bytes;
+    kernels[node] = std::move(kernel);
   }
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const int when = static_cast<int>(i);
-    lifetimes.push_back({steps[i].kernel.workspace_bytes, when, when});
-  }
-  memory = plan_memory(lifetimes);
-  arena =
-      Tensor::empty(DType::u8, {static_cast<std::int64_t>(memory.arena_bytes)}, *options.device);
-  offset_of_storage.resize(storage.storages.size());
-  for (std::size_t i = 0; i < owner.size(); ++i) offset_of_storage[owner[i]] = memory.offsets[i];
-  auto* const base = static_cast<std::byte*>(arena.data());
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    steps[i].workspace = base + memory.offsets[owner.size() + i];
+  layout = fit(workspaces, kernels);
+  arena = Tensor::empty(DType::u8, {static_cast<std::int64_t>(layout.bytes)}, *options.device);
+  for (const Node* node : kernel_nodes(*graph)) {
+    steps.push_back({node, std::move(kernels.at(node)), 0, node->inputs().size(),
+                     static_cast<std::size_t>(node->output_count()),
+                     in_arena(layout.workspace_offsets[steps.size()])});
   }
 }
 
 void* Plan::State::address(const Value* value) const {
-  const Storage& one = storage[value];
+  const Storage& one = layout.storage[value];
   switch (one.place) {
     case Storage::Place::arena:
-      return static_cast<std::byte*>(arena.data()) +
-             offset_of_storage[static_cast<std::size_t>(storage.of_value.at(value))];
+      return in_arena(
+          layout.storage_offsets[static_cast<std::size_t>(layout.storage.of_value.at(value))]);
     case Storage::Place::initializer:
       return one.tensor.data();
     case Storage::Place::input:
@@ -112,8 +118,8 @@ void* Plan::State::address(const Value* value) const {
 
 void Plan::State::connect() {
   const auto add = [&](const Value* value) {
-    if (value != nullptr && storage[value].place == Storage::Place::input) {
-      patches.push_back({pointers.size(), storage[value].input_index});
+    if (value != nullptr && layout.storage[value].place == Storage::Place::input) {
+      patches.push_back({pointers.size(), layout.storage[value].input_index});
     }
     pointers.push_back(value == nullptr ? nullptr : address(value));
   };
@@ -126,11 +132,12 @@ void Plan::State::connect() {
 
 void Plan::State::collect_dead() {
   dead_after.resize(steps.size());
-  for (std::size_t i = 0; i < storage.storages.size(); ++i) {
-    const Storage& one = storage.storages[i];
+  const std::vector<Storage>& storages = layout.storage.storages;
+  for (std::size_t i = 0; i < storages.size(); ++i) {
+    const Storage& one = storages[i];
     if (one.place != Storage::Place::arena || one.last >= static_cast<int>(steps.size())) continue;
-    void* const memory_of_one = static_cast<std::byte*>(arena.data()) + offset_of_storage[i];
-    dead_after[static_cast<std::size_t>(one.last)].push_back({memory_of_one, one.bytes});
+    dead_after[static_cast<std::size_t>(one.last)].push_back(
+        {in_arena(layout.storage_offsets[i]), one.bytes});
   }
 }
 
@@ -139,7 +146,7 @@ void Plan::State::view_outputs(bool only_of_inputs) {
   outputs.resize(graph->outputs().size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Value* const value = graph->outputs()[i];
-    if (only_of_inputs && storage[value].place != Storage::Place::input) continue;
+    if (only_of_inputs && layout.storage[value].place != Storage::Place::input) continue;
     outputs[i] = Tensor::view(value->dtype(), value->known_shape(), address(value), nullptr,
                               *options.device);
   }
@@ -212,8 +219,7 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   }
   passes::choose_layouts(*state_->graph, *options.device);
   if (options.fuses_chains) passes::fuse_chains(*state_->graph, *options.device);
-  state_->prepare_kernels();
-  state_->place();
+  state_->prepare();
   state_->bound_inputs.resize(state_->inputs.size());
   state_->connect();
   state_->view_outputs(false);
@@ -255,11 +261,11 @@ const Graph& Plan::graph() const {
 }
 
 std::size_t Plan::arena_bytes() const {
-  return state_->memory.arena_bytes;
+  return state_->layout.bytes;
 }
 
 std::size_t Plan::lower_bound_bytes() const {
-  return state_->memory.lower_bound_bytes;
+  return state_->layout.lower_bound_bytes;
 }
 
 std::size_t Plan::step_count() const {

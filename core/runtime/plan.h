@@ -21,6 +21,10 @@ struct PlanOptions {
   bool poison = false;
   /// Joins element-wise nodes (passes::fuse_chains). The results are the same without.
   bool fuses_chains = true;
+  /// The most bytes that the arena may take: activations, gradients and scratch memory, but not
+  /// initializers, inputs and what libraries hold. 0: as many as it takes. A graph that takes more
+  /// must be a training step (see fit_budget), whose backward part then computes some values again.
+  std::size_t memory_budget = 0;
 };
 
 /// What one step is and what it cost while profiling was on.
@@ -36,7 +40,7 @@ struct StepProfile {
 class Plan {
  public:
   /// Takes the graph. Throws Error{unsupported} naming the node if a kernel is missing,
-  /// Error{memory} if the arena cannot be had.
+  /// Error{memory} if the arena cannot be had, or if the budget cannot be met.
   explicit Plan(std::unique_ptr<Graph> graph, const PlanOptions& options = {});
   ~Plan();
   Plan(Plan&&) noexcept;

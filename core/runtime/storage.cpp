@@ -2,22 +2,12 @@
 
 #include <algorithm>
 
+#include "core/ops/alias.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 
 namespace graft {
 namespace {
-
-const Alias* find_alias(const Node& node, int output, AliasKind kind) {
-  for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
-    if (alias.output == output && alias.kind == kind) return &alias;
-  }
-  return nullptr;
-}
-
-bool is_view(const Node& node) {
-  return find_alias(node, 0, AliasKind::view) != nullptr;
-}
 
 std::size_t value_bytes(const Value& value) {
   return bytes_of(value.dtype(), value.known_shape().size());

@@ -1,0 +1,22 @@
+#include "core/ops/alias.h"
+
+#include "core/ops/registry.h"
+
+namespace graft {
+
+const Alias* find_alias(const Node& node, int output, AliasKind kind) {
+  for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
+    if (alias.output == output && alias.kind == kind) return &alias;
+  }
+  return nullptr;
+}
+
+bool is_view(const Node& node) {
+  return find_alias(node, 0, AliasKind::view) != nullptr;
+}
+
+bool updates_state(const Node& node) {
+  return OpRegistry::instance().get(node).updates_state();
+}
+
+}  // namespace graft

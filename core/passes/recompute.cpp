@@ -1,0 +1,150 @@
+#include "core/passes/recompute.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/ops/alias.h"
+#include "core/ops/registry.h"
+#include "core/passes/random_internal.h"
+#include "core/passes/verify_internal.h"
+
+namespace graft::passes {
+namespace {
+
+bool is_optional(const std::vector<Param>& params, int index) {
+  return index < static_cast<int>(params.size()) &&
+         params[static_cast<std::size_t>(index)].arity == Arity::optional;
+}
+
+class Repeater {
+ public:
+  Repeater(Graph& graph, const std::unordered_set<const Value*>& dropped)
+      : graph_(graph), dropped_(dropped) {}
+
+  std::vector<Repeat> run(const Node* boundary) {
+    int rank = 0;
+    std::vector<Node*> late;
+    for (const auto& node : graph_.nodes()) {
+      if (rank_.contains(boundary)) {
+        late.push_back(node.get());
+      } else {
+        rank_[node.get()] = rank++;
+      }
+    }
+    for (Node* node : late) {
+      for (int i = 0; i < node->input_count(); ++i) {
+        if (node->input(i) != nullptr) node->set_input(i, again(node->input(i), node));
+      }
+    }
+    return std::move(repeats_);
+  }
+
+ private:
+  /// What is dropped, or shows what is.
+  bool is_dropped(const Value* value) const {
+    while (value->producer() != nullptr && rank_.contains(value->producer())) {
+      if (!is_view(*value->producer())) return dropped_.contains(value);
+      value = value->producer()->input(0);
+    }
+    return false;
+  }
+
+  /// The value, or its copy, made before `reader`.
+  Value* again(Value* value, Node* reader) {
+    if (!is_dropped(value)) return value;
+    if (!copies_.contains(value)) {
+      for (Node* node : missing_for(value)) copy(*node, reader);
+    }
+    return copies_.at(value);
+  }
+
+  /// The nodes to repeat for the value, in order.
+  std::vector<Node*> missing_for(Value* value) const {
+    std::vector<Node*> missing;
+    std::unordered_set<const Node*> seen;
+    std::vector<const Value*> open{value};
+    while (!open.empty()) {
+      const Value* const next = open.back();
+      open.pop_back();
+      if (!is_dropped(next) || copies_.contains(next)) continue;
+      Node* const producer = next->producer();
+      if (!seen.insert(producer).second) continue;
+      missing.push_back(producer);
+      for (const Value* input : producer->inputs()) {
+        if (input != nullptr) open.push_back(input);
+      }
+    }
+    std::ranges::sort(missing, {}, [&](const Node* node) { return rank_.at(node); });
+    return missing;
+  }
+
+  void copy(Node& node, Node* before) {
+    std::vector<Value*> inputs;
+    for (Value* input : node.inputs()) {
+      inputs.push_back(input != nullptr && is_dropped(input) ? copies_.at(input) : input);
+    }
+    std::vector<std::string> outputs;
+    for (int i = 0; i < node.output_count(); ++i) {
+      const Alias* const state = find_alias(node, i, AliasKind::state);
+      if (state != nullptr) inputs[static_cast<std::size_t>(state->input)] = nullptr;
+      const bool is_left_out = node.output(i) == nullptr || state != nullptr;
+      outputs.push_back(is_left_out ? "" : graph_.unique_name(node.output(i)->name() + "/again"));
+    }
+    Attributes attributes = node.attributes;
+    ValueMap inside;  // a body belongs to one node
+    for (Attribute& attribute : attributes) {
+      attribute.value = clone_value(attribute.value, inside, &graph_);
+    }
+    Node* const twin =
+        graph_.add_node(node.op_type(), node.domain(), inputs, outputs, attributes, before);
+    twin->set_name(node.name());
+    for (int i = 0; i < node.output_count(); ++i) {
+      if (twin->output(i) == nullptr) continue;
+      twin->output(i)->set_type(node.output(i)->type());
+      twin->output(i)->layout = node.output(i)->layout;
+      copies_[node.output(i)] = twin->output(i);
+    }
+    repeats_.push_back({twin, &node});
+  }
+
+  Graph& graph_;
+  const std::unordered_set<const Value*>& dropped_;
+  std::unordered_map<const Node*, int> rank_;  // of nodes up to the boundary
+  std::unordered_map<const Value*, Value*> copies_;
+  std::vector<Repeat> repeats_;
+};
+
+}  // namespace
+
+bool can_repeat(const Node& node) {
+  const OpDef& def = OpRegistry::instance().get(node);
+  if (def.is_dynamic || is_random(node)) return false;
+  bool repeats = true;
+  for_each_body(node, [&](const Graph& body) {
+    for (const auto& inner : body.nodes()) repeats = repeats && can_repeat(*inner);
+  });
+  if (!repeats) return false;
+  return std::ranges::all_of(def.aliases, [&](const Alias& alias) {
+    return alias.kind != AliasKind::state ||
+           (is_optional(def.inputs, alias.input) && is_optional(def.outputs, alias.output));
+  });
+}
+
+std::vector<Repeat> recompute(Graph& graph, const Node* boundary,
+                              const std::unordered_set<const Value*>& dropped) {
+  std::vector<Repeat> repeats = Repeater(graph, dropped).run(boundary);
+  verify_in_debug(graph);
+  return repeats;
+}
+
+void remove_repeats(Graph& graph, std::span<const Repeat> repeats) {
+  for (const Repeat& repeat : repeats) {
+    for (int i = 0; i < repeat.node->output_count(); ++i) {
+      if (repeat.node->output(i) == nullptr) continue;
+      graph.replace_all_uses(repeat.node->output(i), repeat.original->output(i));
+    }
+  }
+  for (auto at = repeats.rbegin(); at != repeats.rend(); ++at) graph.remove(at->node);
+}
+
+}  // namespace graft::passes

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/runtime/memory_plan.h"
+#include "core/runtime/storage.h"
+
+namespace graft {
+
+/// Scratch memory of each node's kernel; nodes without any may be left out.
+using WorkspaceBytes = std::unordered_map<const Node*, std::size_t>;
+
+/// Where a graph's values and its kernels' scratch memory lie in one arena.
+struct Arena {
+  StorageMap storage;
+  /// By storage; 0 for those that lie elsewhere.
+  std::vector<std::size_t> storage_offsets;
+  /// By step.
+  std::vector<std::size_t> workspace_offsets;
+  std::size_t bytes = 0;
+  /// The most bytes that are alive at one step.
+  std::size_t lower_bound_bytes = 0;
+};
+
+/// Throws what assign_storage throws. All shapes must be known.
+Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces);
+
+/// Puts the nodes into the order, among some that are cheap to find, whose arena is smallest;
+/// returns that.
+Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces);
+
+}  // namespace graft

@@ -1,0 +1,278 @@
+// Which values of the forward part to keep for the backward part, and which to compute again. Two
+// numbers span the choices tried: how dear a value may be, by cost a byte, to be dropped; and how
+// many bytes may be dropped before one value is kept all the same, as a checkpoint, so that no
+// chain of copies becomes long (with steps of sqrt(n) this is Chen's schedule). Each choice is
+// planned. What is chosen is then improved: the dearest values are kept where that still fits.
+// Start at BudgetSearch::run; docs/adr/0010 has the reasons.
+#include "core/runtime/budget.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "core/graph/order.h"
+#include "core/ops/alias.h"
+#include "core/ops/cost.h"
+#include "core/passes/pass.h"
+
+namespace graft {
+namespace {
+
+using Dropped = std::unordered_set<const Value*>;
+
+/// A value of the forward part that could be computed again.
+struct Candidate {
+  const Value* value;
+  double bytes;
+  /// Of its node, and of those before it whose outputs only a copy would read.
+  double cost;
+  bool is_read_late;  ///< by the backward part
+  int made;           ///< forward nodes are numbered
+  int last_forward_read;
+
+  double density() const { return cost / bytes; }
+};
+
+/// The value whose memory it shows.
+const Value* root_of(const Value* value) {
+  while (value->producer() != nullptr && is_view(*value->producer())) {
+    value = value->producer()->input(0);
+  }
+  return value;
+}
+
+/// Finds the candidates, in order.
+class Forward {
+ public:
+  explicit Forward(const Graph& graph) : graph_(graph) {
+    const Node* const boundary = graph.outputs().front()->producer();
+    bool is_late = false;
+    int number = 0;
+    for (const auto& node : graph.nodes()) {
+      for_each_read(*node, [&](const Value& value) { note_read(&value, is_late, number); });
+      if (!is_late) number_[node.get()] = number++;
+      is_late = is_late || node.get() == boundary;
+    }
+    for (const Value* output : graph.outputs()) pinned_.insert(root_of(output));
+  }
+
+  std::vector<Candidate> candidates() {
+    std::vector<Candidate> found;
+    for (const auto& node : graph_.nodes()) {
+      if (!number_.contains(node.get())) break;
+      if (is_view(*node) || !passes::can_repeat(*node)) continue;
+      for (int i = 0; i < node->output_count(); ++i) consider(node->output(i), found);
+    }
+    return found;
+  }
+
+ private:
+  void note_read(const Value* value, bool is_late, int number) {
+    if (&value->graph() != &graph_) return;  // of a body
+    const Value* const root = root_of(value);
+    if (is_late) {
+      read_late_.insert(root);
+    } else {
+      last_forward_read_[root] = number;
+    }
+  }
+
+  void consider(const Value* value, std::vector<Candidate>& found) {
+    if (value == nullptr || pinned_.contains(value)) return;
+    const auto bytes = static_cast<double>(bytes_of(value->dtype(), value->known_shape().size()));
+    constexpr double kWorthAThought = 4096;
+    if (bytes < kWorthAThought) return;
+    const Node& node = *value->producer();
+    double cost = cost_in_bytes(node);
+    for (const Value* input : node.inputs()) {
+      if (input == nullptr) continue;
+      const auto at = cost_to_pass_.find(root_of(input));
+      if (at != cost_to_pass_.end()) cost += at->second;
+    }
+    const bool is_read_late = read_late_.contains(value);
+    if (!is_read_late) cost_to_pass_[value] = cost;
+    const auto read = last_forward_read_.find(value);
+    const int made = number_.at(&node);
+    found.push_back({value, bytes, cost, is_read_late, made,
+                     read == last_forward_read_.end() ? made : read->second});
+  }
+
+  const Graph& graph_;
+  std::unordered_map<const Node*, int> number_;
+  std::unordered_map<const Value*, int> last_forward_read_;
+  Dropped read_late_;
+  Dropped pinned_;  // graph outputs live to the end anyway
+  std::unordered_map<const Value*, double> cost_to_pass_;
+};
+
+class BudgetSearch {
+ public:
+  BudgetSearch(Graph& graph, WorkspaceBytes& workspaces, std::size_t budget)
+      : graph_(graph),
+        workspaces_(workspaces),
+        budget_(budget),
+        boundary_(graph.outputs().front()->producer()),
+        candidates_(Forward(graph).candidates()) {}
+
+  BudgetedArena run() {
+    consider({});
+    for (const double density : densities()) {
+      try_checkpoints(density);
+      if (best_.bytes <= budget_) break;
+    }
+    if (best_.bytes > budget_) {
+      fail(ErrorKind::memory, "the training step needs at least ", least_bytes_,
+           " bytes for activations, gradients and scratch memory, though the backward part "
+           "computes again what it can; the budget is ",
+           budget_);
+    }
+    keep_the_dearest();
+    BudgetedArena result;
+    result.repeats = repeat(best_.dropped);
+    result.arena = order_and_plan(graph_, workspaces_);
+    return result;
+  }
+
+ private:
+  struct Trial {
+    Dropped dropped;
+    std::size_t bytes = std::numeric_limits<std::size_t>::max();
+    double cost = std::numeric_limits<double>::infinity();
+  };
+
+  /// The limits to try, lowest first: each admits about the same number of bytes more.
+  std::vector<double> densities() const {
+    constexpr double kSteps = 8;
+    std::vector<const Candidate*> sorted;
+    double total = 0;
+    for (const Candidate& one : candidates_) {
+      if (!one.is_read_late) continue;
+      sorted.push_back(&one);
+      total += one.bytes;
+    }
+    std::ranges::stable_sort(sorted, {}, [](const Candidate* one) { return one->density(); });
+    std::vector<double> limits;
+    double sum = 0;
+    for (const Candidate* one : sorted) {
+      sum += one->bytes;
+      const bool is_step = sum * kSteps >= total * static_cast<double>(limits.size() + 1);
+      if (is_step && (limits.empty() || limits.back() < one->density())) {
+        limits.push_back(one->density());
+      }
+    }
+    if (!sorted.empty() && limits.back() < sorted.back()->density()) {
+      limits.push_back(sorted.back()->density());
+    }
+    return limits;
+  }
+
+  void try_checkpoints(double density) {
+    double total = 0;
+    for (const Candidate& one : candidates_) {
+      if (one.is_read_late && one.density() <= density) total += one.bytes;
+    }
+    constexpr double kStep = 1.5;
+    constexpr double kMostSegments = 300;
+    for (const bool only_at_cuts : {true, false}) {
+      for (double segments = 1; segments < kMostSegments; segments *= kStep) {
+        consider(choose(density, total / segments, only_at_cuts));
+      }
+    }
+  }
+
+  /// All values up to that density, but one whenever `segment_bytes` have come together. At a cut
+  /// no other dropped value is still to be read by the forward part: what is kept there cuts the
+  /// chain of copies through.
+  Dropped choose(double density, double segment_bytes, bool only_at_cuts) const {
+    Dropped dropped;
+    double since_checkpoint = 0;
+    double alive = 0;
+    std::vector<std::pair<int, double>> ends;  // a heap: last forward read, bytes
+    for (const Candidate& one : candidates_) {
+      if (one.is_read_late && one.density() > density) continue;
+      while (!ends.empty() && ends.front().first <= one.made) {
+        alive -= ends.front().second;
+        std::ranges::pop_heap(ends, std::greater{});
+        ends.pop_back();
+      }
+      since_checkpoint += one.is_read_late ? one.bytes : 0;
+      const bool may_keep = !only_at_cuts || alive <= one.bytes / 8;
+      if (since_checkpoint > segment_bytes && may_keep) {
+        since_checkpoint = 0;
+        continue;
+      }
+      dropped.insert(one.value);
+      alive += one.bytes;
+      ends.emplace_back(one.last_forward_read, one.bytes);
+      std::ranges::push_heap(ends, std::greater{});
+    }
+    return dropped;
+  }
+
+  std::vector<passes::Repeat> repeat(const Dropped& dropped) {
+    std::vector<passes::Repeat> repeats = passes::recompute(graph_, boundary_, dropped);
+    for (const passes::Repeat& one : repeats) {
+      const auto at = workspaces_.find(one.original);
+      if (at != workspaces_.end()) workspaces_[one.node] = at->second;
+    }
+    return repeats;
+  }
+
+  /// Plans the step without these values; its graph is afterwards as it was.
+  Trial plan(Dropped dropped) {
+    const std::vector<Node*> before = node_order(graph_);
+    const std::vector<passes::Repeat> repeats = repeat(dropped);
+    passes::move_updates(graph_);
+    Trial trial{std::move(dropped), plan_arena(graph_, workspaces_).bytes, 0};
+    for (const passes::Repeat& one : repeats) {
+      if (!is_view(*one.node)) trial.cost += cost_in_bytes(*one.node);
+      workspaces_.erase(one.node);
+    }
+    passes::remove_repeats(graph_, repeats);
+    reorder(graph_, before);
+    return trial;
+  }
+
+  /// A plan that fits beats one that does not; then cost counts, or bytes.
+  void consider(Dropped dropped) {
+    Trial trial = plan(std::move(dropped));
+    least_bytes_ = std::min(least_bytes_, trial.bytes);
+    const bool fits = trial.bytes <= budget_;
+    const bool best_fits = best_.bytes <= budget_;
+    if (fits != best_fits ? fits : fits ? trial.cost < best_.cost : trial.bytes < best_.bytes) {
+      best_ = std::move(trial);
+    }
+  }
+
+  void keep_the_dearest() {
+    constexpr std::size_t kTries = 64;
+    std::vector<const Candidate*> dearest;
+    for (const Candidate& one : candidates_) {
+      if (best_.dropped.contains(one.value)) dearest.push_back(&one);
+    }
+    std::ranges::stable_sort(dearest, std::ranges::greater{},
+                             [](const Candidate* one) { return one->density(); });
+    if (dearest.size() > kTries) dearest.resize(kTries);
+    for (const Candidate* one : dearest) {
+      Dropped fewer = best_.dropped;
+      fewer.erase(one->value);
+      consider(std::move(fewer));
+    }
+  }
+
+  Graph& graph_;
+  WorkspaceBytes& workspaces_;
+  std::size_t budget_;
+  const Node* boundary_;
+  std::vector<Candidate> candidates_;
+  Trial best_;
+  std::size_t least_bytes_ = std::numeric_limits<std::size_t>::max();
+};
+
+}  // namespace
+
+BudgetedArena fit_budget(Graph& graph, WorkspaceBytes& workspaces, std::size_t budget) {
+  return BudgetSearch(graph, workspaces, budget).run();
+}
+
+}  // namespace graft

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include "core/passes/recompute.h"
+#include "core/runtime/arena.h"
+
+namespace graft {
+
+/// A step that fits, and the copies of nodes that its graph now holds.
+struct BudgetedArena {
+  Arena arena;
+  std::vector<passes::Repeat> repeats;
+};
+
+/// Lets the backward part of a training step compute again what it cannot keep in an arena of
+/// `budget` bytes, at as little cost as is found. The graph's first output must be the loss; nodes
+/// behind the one that makes it are the backward part. `workspaces` gets entries for the copies.
+/// The search depends on the graph alone, not on time, so equal graphs give equal plans.
+/// Throws Error{memory} naming the least bytes that work, which a budget of so many then gets; the
+/// graph stays as it was.
+BudgetedArena fit_budget(Graph& graph, WorkspaceBytes& workspaces, std::size_t budget);
+
+}  // namespace graft
