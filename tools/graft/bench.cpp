@@ -27,6 +27,7 @@ struct Arguments {
   bool train = false;
   LossArguments loss;
   OptimizerArguments optimizer;
+  std::size_t memory = 0;
   std::optional<std::int64_t> batch;
   std::vector<std::string> inputs;
   std::string target;
@@ -152,6 +153,7 @@ struct Figures {
   Times times;
   std::optional<float> first_loss;
   std::size_t arena_bytes = 0;
+  std::size_t lower_bound_bytes = 0;
 };
 
 Figures bench_training(const Arguments& arguments, Model& model, const Loss& loss,
@@ -162,11 +164,13 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.precision = arguments.precision;
+  options.memory_budget = arguments.memory;
   TrainStep step(model, options);
   Figures figures;
   figures.first_loss = step.run(data.inputs, data.target);
   figures.times = repeat(arguments.seconds, [&] { step.run(data.inputs, data.target); });
   figures.arena_bytes = step.arena_bytes();
+  figures.lower_bound_bytes = step.lower_bound_bytes();
   if (arguments.measures_steps()) {
     show_profile(arguments, step, [&] { step.run(data.inputs, data.target); });
   }
@@ -181,6 +185,7 @@ Figures bench_inference(const Arguments& arguments, const BenchData& data) {
   Figures figures;
   figures.times = repeat(arguments.seconds, [&] { plan.run(inputs); });
   figures.arena_bytes = plan.arena_bytes();
+  figures.lower_bound_bytes = plan.lower_bound_bytes();
   if (arguments.measures_steps()) show_profile(arguments, plan, [&] { plan.run(inputs); });
   return figures;
 }
@@ -191,6 +196,7 @@ nlohmann::ordered_json to_json(Figures& figures, std::optional<std::int64_t> mac
                               {"steps", figures.times.milliseconds.size()}};
   if (figures.first_loss) line["first_loss"] = *figures.first_loss;
   line["arena_bytes"] = figures.arena_bytes;
+  line["lower_bound_bytes"] = figures.lower_bound_bytes;
   line["peak_rss_bytes"] = peak_resident_bytes();
   if (macs) {
     // The backward pass has two products for each of the forward pass.
@@ -240,6 +246,7 @@ Run add_bench(CLI::App& app) {
   app.add_flag("--train", arguments->train, "measure training steps (default: inference)");
   add_arguments(app, arguments->loss);
   add_arguments(app, arguments->optimizer);
+  add_memory_argument(app, arguments->memory);
   app.add_option("--batch", arguments->batch, "samples in a made-up batch (default: 64)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
   app.add_option("--input", arguments->inputs,
