@@ -15,6 +15,13 @@ bool is_view(const Node& node) {
   return find_alias(node, 0, AliasKind::view) != nullptr;
 }
 
+const Value* origin(const Value* value) {
+  while (value->producer() != nullptr && is_view(*value->producer())) {
+    value = value->producer()->input(0);
+  }
+  return value;
+}
+
 bool updates_state(const Node& node) {
   return OpRegistry::instance().get(node).updates_state();
 }

@@ -12,6 +12,9 @@ const Alias* find_alias(const Node& node, int output, AliasKind kind);
 /// Whether the node only shows its input under another shape, so that no kernel runs for it.
 bool is_view(const Node& node);
 
+/// The value itself, or the one whose memory it shares through Reshape and other views.
+const Value* origin(const Value* value);
+
 /// Whether the node updates a variable.
 bool updates_state(const Node& node);
 

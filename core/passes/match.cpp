@@ -1,4 +1,3 @@
-#include "core/ops/alias.h"
 #include "core/ops/infer.h"
 #include "core/passes/match_internal.h"
 
@@ -13,13 +12,6 @@ std::optional<double> scalar_of(const Value* value) {
   const Tensor tensor = constant_of(value);
   if (!tensor.defined() || tensor.size() != 1) return std::nullopt;
   return to_double(tensor).front();
-}
-
-const Value* origin(const Value* value) {
-  while (value->producer() != nullptr && is_view(*value->producer())) {
-    value = value->producer()->input(0);
-  }
-  return value;
 }
 
 }  // namespace graft::passes

@@ -14,7 +14,4 @@ Node* only_reader(const Value* value);
 /// The number of a one-element constant.
 std::optional<double> scalar_of(const Value* value);
 
-/// The value itself, or the one whose memory it shares through Reshape and other views.
-const Value* origin(const Value* value);
-
 }  // namespace graft::passes

@@ -33,14 +33,6 @@ struct Candidate {
   double density() const { return cost / bytes; }
 };
 
-/// The value whose memory it shows.
-const Value* root_of(const Value* value) {
-  while (value->producer() != nullptr && is_view(*value->producer())) {
-    value = value->producer()->input(0);
-  }
-  return value;
-}
-
 /// Finds the candidates, in order.
 class Forward {
  public:
@@ -53,7 +45,7 @@ class Forward {
       if (!is_late) number_[node.get()] = number++;
       is_late = is_late || node.get() == boundary;
     }
-    for (const Value* output : graph.outputs()) pinned_.insert(root_of(output));
+    for (const Value* output : graph.outputs()) pinned_.insert(origin(output));
   }
 
   std::vector<Candidate> candidates() {
@@ -69,7 +61,7 @@ class Forward {
  private:
   void note_read(const Value* value, bool is_late, int number) {
     if (&value->graph() != &graph_) return;  // of a body
-    const Value* const root = root_of(value);
+    const Value* const root = origin(value);
     if (is_late) {
       read_late_.insert(root);
     } else {
@@ -86,7 +78,7 @@ class Forward {
     double cost = cost_in_bytes(node);
     for (const Value* input : node.inputs()) {
       if (input == nullptr) continue;
-      const auto at = cost_to_pass_.find(root_of(input));
+      const auto at = cost_to_pass_.find(origin(input));
       if (at != cost_to_pass_.end()) cost += at->second;
     }
     const bool is_read_late = read_late_.contains(value);

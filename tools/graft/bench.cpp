@@ -27,6 +27,7 @@ struct Arguments {
   bool train = false;
   LossArguments loss;
   OptimizerArguments optimizer;
+  std::size_t memory = 0;
   std::optional<std::int64_t> batch;
   std::vector<std::string> inputs;
   std::string target;
@@ -168,6 +169,7 @@ struct Figures {
   double plan_ms = 0.0;
   std::optional<FirstStep> first;
   std::size_t arena_bytes = 0;
+  std::size_t lower_bound_bytes = 0;
 };
 
 Figures bench_training(const Arguments& arguments, Model& model, const Loss& loss,
@@ -178,6 +180,7 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.precision = arguments.precision;
+  options.memory_budget = arguments.memory;
   Figures figures;
   const Stopwatch since_load;
   TrainStep step(model, options);
@@ -187,6 +190,7 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   figures.first = {loss_before, since_load.milliseconds(), resident_bytes()};
   figures.times = repeat(arguments.seconds, [&] { step.run(data.inputs, data.target); });
   figures.arena_bytes = step.arena_bytes();
+  figures.lower_bound_bytes = step.lower_bound_bytes();
   if (arguments.measures_steps()) {
     show_profile(arguments, step, [&] { step.run(data.inputs, data.target); });
   }
@@ -203,6 +207,7 @@ Figures bench_inference(const Arguments& arguments, const BenchData& data) {
   for (const Tensor& input : data.inputs) inputs.push_back(input.to(target));
   figures.times = repeat(arguments.seconds, [&] { plan.run(inputs); });
   figures.arena_bytes = plan.arena_bytes();
+  figures.lower_bound_bytes = plan.lower_bound_bytes();
   if (arguments.measures_steps()) show_profile(arguments, plan, [&] { plan.run(inputs); });
   return figures;
 }
@@ -220,6 +225,7 @@ nlohmann::ordered_json to_json(Figures& figures, double load_ms, std::optional<s
     line["rss_after_first_step_bytes"] = figures.first->rss_bytes;
   }
   line["arena_bytes"] = figures.arena_bytes;
+  line["lower_bound_bytes"] = figures.lower_bound_bytes;
   line["peak_rss_bytes"] = peak_resident_bytes();
   if (macs) {
     // The backward pass has two products for each of the forward pass.
@@ -279,6 +285,7 @@ Run add_bench(CLI::App& app) {
   app.add_flag("--train", arguments->train, "measure training steps (default: inference)");
   add_arguments(app, arguments->loss);
   add_arguments(app, arguments->optimizer);
+  add_memory_argument(app, arguments->memory);
   app.add_option("--batch", arguments->batch, "samples in a made-up batch (default: 64)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
   app.add_option("--input", arguments->inputs,

@@ -12,11 +12,7 @@
 
 namespace graft::cli {
 
-/// Multiply-adds of one run of the node: those of products of matrices, convolutions, recurrent
-/// layers and the gradients of these, where practically all are; 0 for any other op. Nothing when a
-/// shape that they need is not known. Throws Error{shape} if they overflow.
-std::optional<std::int64_t> node_multiply_adds(const Node& node);
-/// The same, of all nodes.
+/// node_multiply_adds of all nodes. Nothing when that of one is not known.
 std::optional<std::int64_t> multiply_adds(const Graph& graph);
 
 /// The types of the required inputs with unknown first dims set to `batch`. Nothing if another dim

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "core/ops/cost.h"
 #include "io/file.h"
-#include "tools/graft/cost.h"
 #include "tools/graft/format_internal.h"
 
 namespace graft::cli {

@@ -41,6 +41,14 @@ Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, floa
   return optimizer;
 }
 
+void add_memory_argument(CLI::App& app, std::size_t& budget) {
+  app.add_option("--memory", budget,
+                 "most bytes for activations, gradients and scratch memory, as 512M or 2G: what "
+                 "does not fit is computed again (default: no limit)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 50));
+}
+
 void add_arguments(CLI::App& app, ScheduleArguments& arguments) {
   app.add_option("--schedule", arguments.name, joined(schedule_names()))->capture_default_str();
   app.add_option("--warmup", arguments.warmup, "updates in which the rate rises from 0")
@@ -99,6 +107,7 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
   app.add_option("--accumulate", arguments.accumulate, "batches whose gradients make one update")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
+  add_memory_argument(app, arguments.memory);
   app.add_option("--trainable", arguments.trainable,
                  "train only parameters whose whole name matches this regular expression");
   app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one");
@@ -135,6 +144,7 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.precision = arguments.precision;
   options.clip = {.norm = arguments.clip_norm, .value = arguments.clip_value};
   options.accumulate = arguments.accumulate;
+  options.memory_budget = arguments.memory;
   options.seed = arguments.seed;
   return options;
 }

@@ -23,6 +23,9 @@ Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, floa
 /// --precision.
 void add_arguments(CLI::App& app, Precision& precision);
 
+/// Adds --memory: bytes, or with K, M or G, 1024 times as many, and so on.
+void add_memory_argument(CLI::App& app, std::size_t& budget);
+
 struct ScheduleArguments {
   std::string name = "cosine";
   std::int64_t warmup = 0;
@@ -47,6 +50,7 @@ struct TrainArguments {
   std::optional<float> clip_norm;
   std::optional<float> clip_value;
   int accumulate = 1;
+  std::size_t memory = 0;
   std::string trainable;
   std::string freeze;
   std::vector<std::vector<std::string>> tied;
