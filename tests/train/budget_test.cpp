@@ -1,0 +1,152 @@
+// A step within a byte budget: the same bits, the bytes that were promised, and a refusal that says
+// what would work.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/layers/nets.h"
+#include "core/ops/builder.h"
+#include "tests/core/error_of.h"
+#include "tests/train/nets.h"
+#include "train/train_step.h"
+
+namespace graft {
+namespace {
+
+using testing::HasSubstr;
+
+/// x [N,16], `depth` times tanh(x w), each with a w of its own; two Dropouts where asked for.
+Model deep_net(int depth, bool drops) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 16}}));
+  for (int i = 0; i < depth; ++i) {
+    Tensor weight = test::random_tensor({16, 16}, static_cast<std::uint64_t>(i) + 1);
+    for (float& value : weight.values<float>()) value *= 0.4F;
+    Value* const w = graph.add_initializer("w" + std::to_string(i), std::move(weight));
+    x = tanh(matmul(x, builder.expr(w)));
+    if (drops && i % 4 == 1) x = call("Dropout", {x});
+  }
+  graph.add_output(x.value());
+  return model;
+}
+
+struct Run {
+  std::vector<float> losses;
+  std::vector<Tensor> weights;
+  std::size_t arena_bytes;
+};
+
+Run train(Model model, const Shape& batch, TrainOptions options) {
+  TrainStep step(model, std::move(options));
+  Run run{};
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    run.losses.push_back(
+        step.run({test::random_tensor(batch, seed)}, test::cyclic_labels(batch[0], 10)));
+  }
+  run.weights = test::snapshot(model);
+  run.arena_bytes = step.arena_bytes();
+  return run;
+}
+
+void expect_equal(const Run& a, const Run& b) {
+  EXPECT_EQ(a.losses, b.losses);
+  ASSERT_EQ(a.weights.size(), b.weights.size());
+  for (std::size_t i = 0; i < a.weights.size(); ++i) {
+    EXPECT_TRUE(equal_bits(a.weights[i], b.weights[i])) << i;
+  }
+}
+
+/// The number behind "at least" in the refusal of a budget of one byte.
+std::size_t least_budget(const Model& model, const Shape& batch) {
+  const Error error = error_of([&] { train(model.clone(), batch, {.memory_budget = 1}); });
+  EXPECT_EQ(error.kind(), ErrorKind::memory);
+  const std::string text = error.what();
+  constexpr std::string_view kLead = "at least ";
+  const std::size_t at = text.find(kLead);
+  if (at == std::string::npos) {
+    ADD_FAILURE() << text;
+    return 0;
+  }
+  return std::stoull(text.substr(at + kLead.size()));
+}
+
+struct Case {
+  std::string net;
+  Shape batch;
+  Optimizer optimizer;
+  Clip clip = {};
+};
+
+Model make(const Case& one) {
+  if (one.net == "deep") return deep_net(12, true);
+  return make_net(
+      one.net,
+      Shape(std::vector<std::int64_t>(one.batch.dims().begin() + 1, one.batch.dims().end())), 10,
+      3);
+}
+
+class Budget : public testing::TestWithParam<Case> {};
+
+TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
+  const Case& one = GetParam();
+  const TrainOptions options{.optimizer = one.optimizer, .clip = one.clip};
+  const Run whole = train(make(one), one.batch, options);
+  const std::size_t least = least_budget(make(one), one.batch);
+  ASSERT_LT(least, whole.arena_bytes * 4 / 5);
+  for (const std::size_t budget : {(least + whole.arena_bytes) / 2, least + least / 8}) {
+    TrainOptions tight = options;
+    tight.memory_budget = budget;
+    const Run fitted = train(make(one), one.batch, tight);
+    EXPECT_LE(fitted.arena_bytes, budget);
+    expect_equal(whole, fitted);
+    tight.poison = true;
+    expect_equal(whole, train(make(one), one.batch, tight));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nets, Budget,
+                         testing::Values(Case{"deep", {256, 16}, SGD{.lr = 0.1F, .momentum = 0.9F}},
+                                         Case{"resnet20", {6, 3, 16, 16}, AdamW{}},
+                                         Case{"mobilenetv2", {2, 3, 32, 32}, SGD{.lr = 0.01F}}),
+                         [](const auto& one) { return one.param.net; });
+
+TEST(MemoryBudget, ClippedGradientsWaitForTheirNorm) {
+  const TrainOptions options{.optimizer = SGD{.lr = 0.1F}, .clip = {.norm = 0.1F}};
+  const Run whole = train(deep_net(8, false), {256, 16}, options);
+  TrainOptions tight = options;
+  tight.memory_budget = whole.arena_bytes * 7 / 10;
+  expect_equal(whole, train(deep_net(8, false), {256, 16}, tight));
+}
+
+TEST(MemoryBudget, TheLeastBytesThatARefusalNamesAreEnough) {
+  const Model model = deep_net(12, false);
+  const Shape batch{256, 16};
+  const std::size_t least = least_budget(model, batch);
+  EXPECT_LE(train(model.clone(), batch, {.memory_budget = least}).arena_bytes, least);
+  EXPECT_EQ(kind_of([&] { train(model.clone(), batch, {.memory_budget = least - 1}); }),
+            ErrorKind::memory);
+}
+
+TEST(MemoryBudget, ARefusalNamesTheLargestBatchThatFits) {
+  const Model model = deep_net(12, false);
+  const std::size_t budget = least_budget(model, {100, 16});
+  const Error error = error_of([&] { train(model.clone(), {128, 16}, {.memory_budget = budget}); });
+  EXPECT_THAT(error.what(), HasSubstr("this one is 128"));
+  const std::string text = error.what();
+  const std::int64_t named = std::stoll(text.substr(text.find("a batch of ") + 11));
+  EXPECT_GE(named, 100);
+  train(model.clone(), {named, 16}, {.memory_budget = budget});
+}
+
+TEST(MemoryBudget, TheLeastGrowsAsTheRootOfTheDepth) {
+  const std::size_t shallow = least_budget(deep_net(16, false), {256, 16});
+  const std::size_t deep = least_budget(deep_net(64, false), {256, 16});
+  const std::size_t deeper = least_budget(deep_net(256, false), {256, 16});
+  EXPECT_LT(static_cast<double>(deep), 2.5 * static_cast<double>(shallow));
+  EXPECT_LT(static_cast<double>(deeper), 2.5 * static_cast<double>(deep));
+}
+
+}  // namespace
+}  // namespace graft
