@@ -1,5 +1,5 @@
-#include "core/ops/builder.h"
 #include "core/ops/alias.h"
+#include "core/ops/builder.h"
 #include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
