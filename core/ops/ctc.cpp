@@ -5,15 +5,6 @@
 namespace graft {
 namespace {
 
-void require_dim(const InferContext& context, int input, int axis, const Dim& wanted) {
-  const SymShape* const shape = context.shape(input);
-  if (shape == nullptr || !wanted.is_known() || !(*shape)[axis].is_known()) return;
-  if ((*shape)[axis].value() != wanted.value()) {
-    context.fail(ErrorKind::shape, "'", context.input(input).name(), "' is ", *shape,
-                 ", wanted a batch of ", wanted);
-  }
-}
-
 bool reduces(const InferContext& context) {
   const std::string reduction = context.attributes().get_string("reduction", "mean");
   if (reduction != "mean" && reduction != "sum" && reduction != "none") {

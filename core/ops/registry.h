@@ -51,7 +51,7 @@ class KernelRegistry {
   std::unordered_map<std::string, DynamicKernel> dynamic_;
 };
 
-/// Older ones broadcast by attributes; their models are refused.
+/// The oldest whose forms rows upgrade; core/passes/legacy.cpp brings older ones to it.
 inline constexpr int kOldestOpset = 7;
 /// The highest version of the standard op set whose ops the rows describe.
 inline constexpr int kNewestOpset = 28;

@@ -71,6 +71,15 @@ std::vector<int> unique_axes(const std::vector<std::int64_t>& axes, int rank,
   return result;
 }
 
+void require_dim(const InferContext& context, int input, int axis, const Dim& wanted) {
+  const SymShape* const shape = context.shape(input);
+  if (shape == nullptr) return;
+  const Dim& found = (*shape)[axis];
+  if (!found.is_known() || !wanted.is_known() || found.value() == wanted.value()) return;
+  context.fail(ErrorKind::shape, "input '", context.input(input).name(), "' is ", *shape,
+               ", wanted ", wanted, " along axis ", axis);
+}
+
 void check_indices(const InferContext& context, int indices, const Dim& dim) {
   const SymShape* const shape = context.shape(indices);
   if (!dim.is_known() || shape == nullptr) return;

@@ -17,6 +17,10 @@ Dim product(const SymShape& shape, int first, int last);
 /// a+b for non-negative numbers. Throws Error{shape} on overflow.
 std::int64_t checked_add(std::int64_t a, std::int64_t b);
 
+/// Throws Error{shape} if an axis of the input, which has this axis, and `wanted` differ; checks
+/// only what is known.
+void require_dim(const InferContext& context, int input, int axis, const Dim& wanted);
+
 /// `rank` unknown dims.
 SymShape unknown_dims(std::int64_t rank);
 

@@ -16,8 +16,8 @@ namespace graft::passes {
 /// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers. Calls
 /// of functions (the model's own, and those attached for standard ops without a row) are replaced
 /// by their bodies, each upgraded from the opset in which it is written; an op with a row is called
-/// by its row. Throws Error{unsupported} for ops that Graft does not know, listing all of them, and
-/// for an opset below kOldestOpset; Error{model} for functions that call themselves.
+/// by its row. Throws Error{unsupported} for ops that Graft does not know, listing all of them;
+/// Error{model} for functions that call themselves.
 bool upgrade_opset(Model& model);
 
 /// Gives the graph inputs these types and shapes (one a non-initializer input, in order) and

@@ -3,7 +3,9 @@
 
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
+#include "core/passes/flex_attention_internal.h"
 #include "core/passes/functions_internal.h"
+#include "core/passes/legacy_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/splice_internal.h"
 #include "core/passes/verify_internal.h"
@@ -24,7 +26,7 @@ class UnknownOps {
   void collect(const Graph& graph) {
     for (const auto& node : graph.nodes()) {
       for_each_body(*node, [&](const Graph& body) { collect(body); });
-      if (OpRegistry::instance().find(*node) != nullptr) continue;
+      if (OpRegistry::instance().find(*node) != nullptr || is_flex_attention(*node)) continue;
       if (const Function* const function = functions_.find(*node)) {
         if (seen_.insert(function).second) collect(*function->body);
         continue;
@@ -54,11 +56,11 @@ bool is_dead(const Node& node) {
   return true;
 }
 
-void check_opset(std::int64_t from, std::string_view who) {
-  if (from != 0 && from < kOldestOpset) {
-    fail(ErrorKind::unsupported, who, " uses opset ", from, "; Graft knows ", kOldestOpset, " to ",
-         kNewestOpset, ": convert it with onnx.version_converter");
+bool lacks_shape(const Node& node) {
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) != nullptr && !node.output(i)->shape()) return true;
   }
+  return false;
 }
 
 class Upgrader {
@@ -73,10 +75,13 @@ class Upgrader {
       next = graph.next(node);
       for_each_body(*node, [&](Graph& body) { changed |= run(body, from); });
       const OpDef* const def = OpRegistry::instance().find(*node);
-      if (def == nullptr) {
+      if (is_flex_attention(*node)) {
+        inline_flex_attention(*node);
+        changed = true;
+      } else if (def == nullptr) {
         inline_call(*node, from);
         changed = true;
-      } else if (def->upgrade != nullptr) {
+      } else if (def->upgrade != nullptr || from < kOldestOpset) {
         upgrade(*node, *def, from);
         changed = true;
       }
@@ -88,8 +93,12 @@ class Upgrader {
   static void upgrade(Node& node, const OpDef& def, std::int64_t from) {
     Builder builder(node.graph(), &node);
     const bool was_dead = is_dead(node);
-    def.upgrade(node, from, builder);
-    if (!was_dead && is_dead(node)) node.graph().remove(&node);
+    const bool is_legacy = from != 0 && from < kOldestOpset;
+    if (is_legacy) upgrade_legacy(node, from, builder);
+    if (def.upgrade != nullptr) def.upgrade(node, from, builder);
+    if (!was_dead && is_dead(node)) return node.graph().remove(&node);
+    // The next legacy node may need the rank, which files of the time do not state.
+    if (is_legacy && lacks_shape(node)) infer(node);
   }
 
   /// The body comes in its newest form: it may be written in another opset than the caller.
@@ -101,7 +110,6 @@ class Upgrader {
     }
     const std::unique_ptr<Graph> body = body_for_call(function, call);
     const std::int64_t own = opset_of(function);
-    check_opset(own, "function '" + function.name + "'");
     run(*body, own != 0 ? own : from);
     inlined_ += body->node_count();
     if (inlined_ > kMostInlinedNodes) {
@@ -126,7 +134,6 @@ bool upgrade_opset(Model& model) {
   unknown.collect(model.graph());
   unknown.refuse_any();
   const std::int64_t from = model.opset();
-  check_opset(from, "the model");
   const bool changed = Upgrader(functions).run(model.graph(), from);
   model.functions.clear();
   model.standard_functions.clear();
