@@ -191,6 +191,7 @@ void infer_attention(InferContext& context) {
     }
   }
   check_heads(context, q, k, v);
+  require_dim(context, 6, 0, q.batch);
   const Dim keys = with_past(context, 4, k);
   check_caches(context, keys, with_past(context, 5, v));
   const Dim batch = known_one(q.batch, k.batch);

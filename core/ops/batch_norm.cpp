@@ -153,10 +153,16 @@ std::vector<Expr> norm_grad(const Gradient& g, const Expr& mean, const Expr& inv
                     {g.x(), g.dy(), g.x(1), mean, inv_std, g.x(2)}, 3, activation);
 }
 
+/// A batch without elements leaves the running statistics as they are.
+std::vector<Expr> empty_batch_rule(const Gradient& g) {
+  return {{}, {}, {}, g.has_dy(1) ? g.dy(1) : Expr(), g.has_dy(2) ? g.dy(2) : Expr()};
+}
+
 /// The statistics are computed again: the standard's op does not give them. The running ones are
 /// outputs like others.
 std::vector<Expr> batch_rule(const Gradient& g) {
   const Channels channels(g.x());
+  if (channels.count() == 0) return empty_batch_rule(g);
   const Expr mean = channels.mean(g.x());
   const Expr centered = g.x() - channels.spread(mean);
   const Expr variance = channels.mean(centered * centered);
@@ -215,6 +221,7 @@ std::vector<Sample> batch_norm_samples() {
   }
   samples.push_back({"one_dim", five_inputs({6})});
   samples.push_back({"empty_batch", five_inputs({0, 3, 2, 2})});
+  samples.push_back({"empty_batch_training", five_inputs({0, 3, 2, 2}), {{"training_mode", 1}}, 3});
   samples.push_back(
       {"training_without_statistics", five_inputs({3, 2, 4}), {{"training_mode", 1}}});
   return samples;
@@ -236,6 +243,11 @@ std::vector<Sample> training_samples() {
     three.resize(3);
     samples.push_back({c.name + "_again", three, kRelu, 3, kUpdates});
   }
+  samples.push_back({"empty_batch",
+                     five_inputs({0, 3, 2, 2}),
+                     {{"epsilon", AttributeValue(1e-3F)}},
+                     5,
+                     kUpdates});
   return samples;
 }
 

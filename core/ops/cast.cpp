@@ -55,6 +55,11 @@ std::vector<Expr> cast_rule(const Gradient& g) {
 std::vector<Sample> cast_samples() {
   const auto cast_to = [](DType dtype) { return Attributes{{"to", static_cast<int>(dtype)}}; };
   const SampleInput floats{{3, 5}, -9.0, 9.0};
+  const auto beyond = [&](DType dtype, Attribute more) {
+    Attributes attributes = cast_to(dtype);
+    attributes.set(std::move(more));
+    return attributes;
+  };
   const SampleInput whole{.shape = {3, 5}, .low = -9, .high = 9, .dtype = DType::i64};
   const SampleInput flags{.shape = {2}, .values = {0, 1}, .dtype = DType::boolean};
   const std::string stepped = "the result moves in steps";
@@ -86,16 +91,22 @@ std::vector<Sample> cast_samples() {
       {"integers_to_i2", {whole}, cast_to(DType::i2)},
       {"integers_to_f8e5m2", {whole}, cast_to(DType::f8e5m2)},
       {"over_threads", {{{3, 20000}}}, cast_to(DType::f64)},
+      {"one_element", {{{1}}}, cast_to(DType::f64)},
+      {"beyond_f8", {{{9}, -900.0, 900.0}}, beyond(DType::f8e4m3fn, {"saturate", 0}), 1, stepped},
+      {"f8e8m0_up", {floats}, beyond(DType::f8e8m0, {"round_mode", "up"}), 1, stepped},
+      {"f8e8m0_down", {floats}, beyond(DType::f8e8m0, {"round_mode", "down"}), 1, stepped},
+      {"f8e8m0_nearest", {floats}, beyond(DType::f8e8m0, {"round_mode", "nearest"}), 1, stepped},
   };
 }
 
 std::vector<Sample> cast_like_samples() {
   const SampleInput whole{.shape = {1}, .values = {0}, .dtype = DType::i32};
+  const std::string stepped = "the result moves in steps";
   return {
-      {.name = "to_integers",
-       .inputs = {{{2, 3}, -9.0, 9.0}, whole},
-       .no_gradient_check = "the result moves in steps"},
+      {.name = "to_integers", .inputs = {{{2, 3}, -9.0, 9.0}, whole}, .no_gradient_check = stepped},
       {"to_doubles", {{{2, 3}}, {.shape = {}, .dtype = DType::f64}}},
+      {"empty", {{{0, 3}}, {.shape = {}, .dtype = DType::f64}}},
+      {"one_element", {{{1}}, {.shape = {0}, .dtype = DType::f64}}},
   };
 }
 

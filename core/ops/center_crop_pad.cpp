@@ -52,6 +52,8 @@ std::vector<Sample> center_crop_pad_samples() {
       {"both", {x, ints({2, 7, 3})}},
       {"axes", {x, ints({2, 6})}, {{"axes", std::vector<std::int64_t>{-1, 0}}}},
       {"to_nothing", {x, ints({0, 4, 3})}},
+      {"of_nothing", {{{0, 4}}, ints({2, 3})}},
+      {"one_row", {{{1, 4}}, ints({3, 1})}},
       {"integers", {{.shape = {3}, .low = -9, .high = 9, .dtype = DType::i64}, ints({6})}},
   };
 }

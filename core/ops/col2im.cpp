@@ -105,6 +105,8 @@ std::vector<Sample> im2col_samples() {
        {{{1, 1, 5, 5}}},
        {{"block_shape", two}, {"pads", Ints{0, 1, 1, 0}}, {"dilations", Ints{2, 1}}}},
       {"volume", {{{1, 1, 2, 3, 3}}}, {{"block_shape", Ints{2, 2, 2}}}},
+      {"strided", {{{1, 1, 5, 5}}}, {{"block_shape", two}, {"strides", Ints{2, 3}}}},
+      {"empty_batch", {{{0, 2, 3, 4}}}, {{"block_shape", two}}},
   };
 }
 

@@ -177,6 +177,7 @@ std::vector<Sample> split_samples() {
       {"uneven", {{{7, 2}}}, {{"num_outputs", 3}}, 3},
       {"one", {{{3}}}, {{"num_outputs", 1}}, 1},
       {"with_empty", {{{3, 2}}, ints({0, 3})}, {}, 2},
+      {"one_column", {{{3, 1}}, ints({1, 2})}, {}, 2},
       {"of_empty", {{{0, 2}}}, {{"num_outputs", 2}}, 2},
   };
 }

@@ -72,7 +72,10 @@ std::vector<WindowAxis> transposed_axes(const Node& node, const std::vector<std:
   for (int i = 0; i < rank; ++i) {
     const auto k = static_cast<std::size_t>(i);
     WindowAxis axis = window.bare_axis(i);
-    if (y[k] > kMostPerAxis) fail(ErrorKind::shape, node.label(), ": an axis of ", y[k]);
+    if (y[k] < 1 || y[k] > kMostPerAxis) {
+      fail(ErrorKind::shape, node.label(), ": spatial axis ", i, " has ", y[k],
+           " elements, wanted 1 to ", kMostPerAxis);
+    }
     // Stays below 2^63: every number is below 2^31.
     const std::int64_t natural = axis.stride * (y[k] - 1) + added[k] + axis.extent();
     if (from.has("output_shape") || is_same) {

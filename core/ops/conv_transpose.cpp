@@ -80,7 +80,10 @@ std::vector<Case> cases() {
   };
   return {
       {"plain", {2, 3, 4, 5}, {3, 4, 3, 2}},
-      {"strided", {1, 3, 4, 5}, {3, 2, 3, 3}, {{"strides", two}, {"pads", Ints{1, 0, 1, 2}}}},
+      {"strided",
+       {1, 3, 4, 5},
+       {3, 2, 3, 3},
+       {{"strides", two}, {"pads", Ints{1, 0, 1, 2}}, {"kernel_shape", Ints{3, 3}}}},
       {"output_padding",
        {1, 2, 3, 4},
        {2, 3, 3, 3},

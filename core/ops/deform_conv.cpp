@@ -146,8 +146,12 @@ std::vector<Sample> deform_conv_samples() {
        {{"group", 2}, {"offset_group", 2}}},
       {"window",
        {x, w, offset({2, 12, 3, 6})},
-       {{"pads", Ints{1, 2, 0, 2}}, {"strides", Ints{2, 1}}, {"dilations", Ints{1, 2}}}},
+       {{"kernel_shape", Ints{2, 3}},
+        {"pads", Ints{1, 2, 0, 2}},
+        {"strides", Ints{2, 1}},
+        {"dilations", Ints{1, 2}}}},
       {"empty_batch", {{{0, 4, 5, 6}}, w, offset({0, 12, 4, 4})}},
+      {"one_channel", {{{1, 1, 3, 4}}, {{1, 1, 1, 2}}, offset({1, 4, 3, 3})}},
   };
 }
 

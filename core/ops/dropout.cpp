@@ -121,6 +121,7 @@ std::vector<Sample> dropout_samples() {
       {"training_default_ratio", {{.shape = {7, 9}}, absent(), mode_input(true)}, {}, 2},
       {"training_nothing_dropped", {{.shape = {7, 9}}, ratio_input(0.0), mode_input(true)}, {}, 2},
       {"scalar", {{.shape = {}}, ratio_input(0.5), mode_input(true)}, {}, 2},
+      {"one_row", {{.shape = {1, 5}}, ratio_input(0.5), mode_input(true)}, {}, 2},
       {"empty", {{.shape = {0, 2}}, ratio_input(0.5), mode_input(true)}, {}, 2},
       {"large", {{.shape = {5, 40001}}, ratio_input(0.4), mode_input(true)}, {}, 2},
   };
@@ -136,6 +137,7 @@ std::vector<Sample> training_samples() {
       {"nothing_dropped", {{.shape = {4, 4}}}, attributes(0.0F, 1, 0)},
       {"all_dropped", {{.shape = {4, 4}}}, attributes(1.0F, 1, 0)},
       {"scalar", {{.shape = {}}}, attributes(0.5F, 2, 0)},
+      {"one_row", {{.shape = {1, 5}}}, attributes(0.5F, 2, 0)},
       {"empty", {{.shape = {2, 0}}}, attributes(0.5F, 1, 0)},
       {"large", {{.shape = {5, 40001}}}, attributes(0.1F, -7, 3)},
       {"twister", {{.shape = {7, 9}}}, {{"ratio", 0.5F}, {"seed", 4}, {"twister", 1}}},

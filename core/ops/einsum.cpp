@@ -234,6 +234,8 @@ std::vector<Sample> einsum_samples() {
       sample("sums_alone", "ik,jl->ij", {{2, 3}, {4, 5}}),
       sample("ellipsis", "...ij,...jk->...ik", {{2, 3, 4}, {4, 5}}),
       sample("ellipsis_of_one", "...ij,...jk->...ik", {{2, 3, 4}, {1, 4, 5}}),
+      sample("ellipsis_of_one_left", "...ij,...jk->...ik", {{1, 3, 4}, {2, 4, 5}}),
+      sample("ellipsis_of_three", "...i,...i,...i->...i", {{2, 3}, {2, 3}, {1, 3}}),
       sample("ellipsis_implicit", "i...,i", {{3, 2, 4}, {3}}),
       sample("three", "ij,jk,kl->il", {{2, 3}, {3, 4}, {4, 5}}),
       sample("kept_for_later", "bi,bj,bk->ijk", {{3, 2}, {3, 2}, {3, 2}}),

@@ -157,6 +157,8 @@ std::vector<Sample> gather_samples() {
       {"no_indices", {data, {.shape = {0}, .dtype = DType::i64}}},
       {"no_columns", {{{4, 0}}, indices({2}, {3, 1})}},
       {"vector", {{{6}}, indices({3}, {5, 0, 5})}},
+      {"of_one", {{{1, 3}}, indices({1}, {0})}},
+      {"of_one_repeated", {{{1, 1}}, indices({3}, {0, -1, 0})}},
       {"embedding", {{{7, 130}}, indices({2, 3}, {0, 6, 6, 1, 0, 6})}},
       {"integers", {{.shape = {4}, .low = -9, .high = 9, .dtype = DType::i64}, ints({3, 0})}},
   };
@@ -172,6 +174,7 @@ std::vector<Sample> gather_grad_samples() {
       {"no_indices", {{{0, 3}}, {.shape = {0}, .dtype = DType::i64}}, with(0, 2)},
       {"wide", {{{4, 300}}, indices({4}, {2, 0, 2, 2})}, with(0, 3)},
       {"i32", {{{2}}, indices({2}, {3, 1}, DType::i32)}, with(0, 4)},
+      {"of_one", {{{3, 1}}, indices({3}, {0, -1, 0})}, with(0, 1)},
   };
 }
 
@@ -183,6 +186,7 @@ std::vector<Sample> gather_elements_samples() {
       {"negative", {data, indices({3, 2}, {-1, 0, -4, 1, 2, 3})}, {{"axis", -1}}},
       {"narrower", {data, indices({2, 2}, {0, 1, 2, 0})}},
       {"i32", {data, indices({1, 4}, {0, 1, 2, 0}, DType::i32)}},
+      {"of_one", {{{1, 4}}, indices({2, 4}, {0, 0, -1, 0, 0, 0, 0, 0})}},
       {"no_indices", {data, {.shape = {0, 4}, .dtype = DType::i64}}},
   };
 }
@@ -196,6 +200,7 @@ std::vector<Sample> scatter_samples() {
       {"axis_1", {data, apart, updates}, {{"axis", 1}}},
       {"negative", {data, indices({2, 2}, {-1, 0, 1, -1}), updates}},
       {"no_updates", {data, {.shape = {0, 4}, .dtype = DType::i64}, {{0, 4}}}},
+      {"one_column", {{{3, 1}}, indices({1, 1}, {2}), {{1, 1}}}},
   };
 }
 

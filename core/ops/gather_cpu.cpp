@@ -71,16 +71,15 @@ void gather_grad(const Layout& layout, const T* dy, const Index* indices, T* dx)
   const auto add_columns = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
     T* const to = dx + outer * layout.dim * layout.inner;
     const T* from = dy + outer * layout.count * layout.inner;
-    for (std::int64_t row = 0; row < layout.dim; ++row) {
-      std::fill(to + row * layout.inner + first, to + row * layout.inner + last, T{});
-    }
     for (std::int64_t i = 0; i < layout.count; ++i, from += layout.inner) {
       const std::int64_t row = clamp_index(static_cast<std::int64_t>(indices[i]), layout.dim);
       ArrayMap<T>(to + row * layout.inner + first, last - first) +=
           ConstArrayMap<T>(from + first, last - first);
     }
   };
-  const std::int64_t slice = (layout.dim + layout.count) * layout.inner;
+  // Zeros first, in long runs: columns of a wide table would be filled in short ones.
+  fill_elements(dx, layout.outer * layout.dim * layout.inner, T{});
+  const std::int64_t slice = layout.count * layout.inner;
   parallel_for(layout.outer, kGrain / (slice + 1) + 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t outer = first; outer < last; ++outer) {
       constexpr std::int64_t kColumnsWorthAThread = 32;
@@ -153,7 +152,7 @@ Kernel make_gather_elements(KernelRequest& request) {
   return kernel;
 }
 
-/// In the order of the updates, on one thread: updates of one place follow one another.
+/// Updates go in their order, on one thread: those of one place follow one another.
 template <class T, class Index>
 Kernel scatter_elements_kernel(const KernelRequest& request) {
   const Shape& data = request.shape();
@@ -162,7 +161,11 @@ Kernel scatter_elements_kernel(const KernelRequest& request) {
   return [map, reduction, size = data.size(),
           count = request.shape(1).size()](const KernelArgs& args) {
     T* const y = args.output<T>();
-    if (args.inputs[0] != y) std::copy_n(args.input<T>(0), size, y);
+    if (args.inputs[0] != y) {
+      parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
+        std::copy(args.input<T>(0) + first, args.input<T>(0) + last, y + first);
+      });
+    }
     for (std::int64_t i = 0; i < count; ++i) {
       T& place = y[map(i, args.input<Index>(1)[i])];
       place = combine(reduction, place, args.input<T>(2)[i]);

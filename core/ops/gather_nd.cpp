@@ -172,6 +172,8 @@ std::vector<Sample> gather_nd_grad_samples() {
       {"repeated", {{{3}}, tuples({3, 2}, {0, 2, 1, 1, 0, 2})}, {{"shape", Ints{2, 3}}}},
       {"rows", {{{2, 3}}, tuples({2, 1}, {1, 1})}, {{"shape", Ints{2, 3}}}},
       {"batch", {{{2, 4}}, tuples({2, 1}, {1, 2})}, {{"shape", Ints{2, 3, 4}}, {"batch_dims", 1}}},
+      {"no_tuples", {{{0}}, tuples({0, 2}, {})}, {{"shape", Ints{2, 3}}}},
+      {"one_tuple", {{{1, 3}}, tuples({1, 1}, {0})}, {{"shape", Ints{1, 3}}}},
   };
 }
 

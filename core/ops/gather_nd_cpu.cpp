@@ -5,6 +5,8 @@
 namespace graft {
 namespace {
 
+constexpr std::int64_t kGrain = 16384;
+
 /// data: [batch, addressed dims, slice]; indices: [batch, tuples, depth].
 struct Layout {
   std::int64_t tuples = 1;        // in all
@@ -50,7 +52,6 @@ Kernel make_gather_nd(KernelRequest& request) {
   visit_width(request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
       kernel = [layout](const KernelArgs& args) {
-        constexpr std::int64_t kGrain = 16384;
         parallel_for(layout.tuples, kGrain / layout.slice + 1,
                      [&](std::int64_t first, std::int64_t last) {
                        for (std::int64_t i = first; i < last; ++i) {
@@ -64,31 +65,37 @@ Kernel make_gather_nd(KernelRequest& request) {
   return kernel;
 }
 
-/// Combines slices into `y` in the order of the tuples, on one thread.
-template <class T, class Index>
+/// y starts as `start(first, last)` writes its elements; then slices are combined into it in the
+/// order of the tuples. Each thread owns some slices of y and passes by the updates of others, so
+/// the bits are the same for any number of threads.
+template <class T, class Index, class Start>
 void scatter(const Layout& layout, Reduction reduction, const Index* indices, const T* updates,
-             T* y) {
-  for (std::int64_t i = 0; i < layout.tuples; ++i) {
-    T* const place = y + layout.offset(i, indices);
-    const T* const update = updates + i * layout.slice;
-    for (std::int64_t j = 0; j < layout.slice; ++j) {
-      place[j] = combine(reduction, place[j], update[j]);
+             T* y, std::int64_t size, Start&& start) {
+  const std::int64_t slice = layout.slice;
+  parallel_for(size / slice, kGrain / slice + 1, [&](std::int64_t first, std::int64_t last) {
+    start(first * slice, last * slice);
+    for (std::int64_t i = 0; i < layout.tuples; ++i) {
+      const std::int64_t offset = layout.offset(i, indices);
+      if (offset < first * slice || offset >= last * slice) continue;
+      T* const place = y + offset;
+      const T* const update = updates + i * slice;
+      for (std::int64_t j = 0; j < slice; ++j) place[j] = combine(reduction, place[j], update[j]);
     }
-  }
+  });
 }
 
 Kernel make_gather_nd_grad(KernelRequest& request) {
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
-  const bool has_tuples = request.shape(0).size() > 0;
   const Layout layout(dx, request.shape(1), batch_dims_of(request));
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
-      kernel = [layout, has_tuples, size = dx.size()](const KernelArgs& args) {
-        fill_elements(args.output<T>(), size, T{});
-        if (!has_tuples) return;
-        scatter(layout, Reduction::add, args.input<Index>(1), args.input<T>(0), args.output<T>());
+      kernel = [layout, size = dx.size()](const KernelArgs& args) {
+        T* const y = args.output<T>();
+        scatter(
+            layout, Reduction::add, args.input<Index>(1), args.input<T>(0), y, size,
+            [y](std::int64_t first, std::int64_t last) { std::fill(y + first, y + last, T{}); });
       };
     });
   });
@@ -98,18 +105,18 @@ Kernel make_gather_nd_grad(KernelRequest& request) {
 Kernel make_scatter_nd(KernelRequest& request) {
   const Shape& data = request.shape();
   if (data.size() == 0) return [](const KernelArgs&) {};
-  const bool has_tuples = request.shape(2).size() > 0;
   const Layout layout(data, request.shape(1), 0);
   const Reduction reduction = reduction_of(request);
   Kernel kernel;
   visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
-      kernel = [layout, reduction, has_tuples, size = data.size()](const KernelArgs& args) {
-        if (args.inputs[0] != args.outputs[0]) {
-          std::copy_n(args.input<T>(0), size, args.output<T>());
-        }
-        if (!has_tuples) return;
-        scatter(layout, reduction, args.input<Index>(1), args.input<T>(2), args.output<T>());
+      kernel = [layout, reduction, size = data.size()](const KernelArgs& args) {
+        const T* const x = args.input<T>(0);
+        T* const y = args.output<T>();
+        scatter(layout, reduction, args.input<Index>(1), args.input<T>(2), y, size,
+                [x, y](std::int64_t first, std::int64_t last) {
+                  if (x != y) std::copy(x + first, x + last, y + first);
+                });
       };
     });
   });

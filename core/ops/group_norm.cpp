@@ -114,6 +114,9 @@ std::vector<Sample> group_norm_samples() {
   }
   samples.push_back(
       {"epsilon", inputs_of({2, 4, 3}), {{"num_groups", 2}, {"epsilon", AttributeValue(0.1F)}}});
+  samples.push_back({"stash_type",
+                     inputs_of({2, 4, 3}),
+                     {{"num_groups", 2}, {"stash_type", static_cast<int>(DType::f64)}}});
   return samples;
 }
 

@@ -190,6 +190,8 @@ std::vector<Sample> rms_norm_samples() {
     samples.push_back({c.name, {{c.x}, {c.parameter}}, {{"axis", c.axis}}});
   }
   samples.push_back({"epsilon", {{{3, 5}}, {{5}}}, {{"epsilon", AttributeValue(0.1F)}}});
+  samples.push_back(
+      {"stash_type", {{{3, 5}}, {{5}}}, {{"stash_type", static_cast<int>(DType::f64)}}});
   return samples;
 }
 

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "core/base/parallel.h"
 #include "core/ops/broadcast_internal.h"
 #include "core/ops/norm_row_internal.h"
@@ -71,6 +73,46 @@ void broadcast_parameters(const BroadcastLoop<2>& loop, const T* scale, const T*
   });
 }
 
+/// Some rows, whose moments are all computed before the first is normalized: the processor then
+/// works on several at a time, where the chain of sums, root and quotient of one would keep it
+/// waiting.
+template <template <class> class Stats, class T>
+class RowBlock {
+ public:
+  /// So many rows stay in the first cache from one pass over them to the next.
+  static std::int64_t most(std::int64_t length) {
+    return std::clamp<std::int64_t>(4096 / std::max<std::int64_t>(1, length), 1, kMost);
+  }
+
+  /// Of `count` rows from x on.
+  RowBlock(const T* x, std::int64_t count, const Rows& rows) : count_(count), length_(rows.length) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Stats<T> stats(x + i * length_, length_, rows.epsilon);
+      moments_[static_cast<std::size_t>(i)] = {stats.mean, stats.inv_std};
+    }
+  }
+
+  double mean(std::int64_t row) const { return moments_[static_cast<std::size_t>(row)].mean; }
+  double inv_std(std::int64_t row) const { return moments_[static_cast<std::size_t>(row)].inv_std; }
+
+  void normalize(const T* x, const T* scale, const T* bias, T* y) const {
+    for (std::int64_t i = 0; i < count_; ++i) {
+      normalize_row(x + i * length_, length_, mean(i), inv_std(i), scale, bias, y + i * length_);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kMost = 8;
+  struct Pair {
+    double mean;
+    double inv_std;
+  };
+
+  std::int64_t count_;
+  std::int64_t length_;
+  std::array<Pair, kMost> moments_;
+};
+
 template <template <class> class Stats>
 Kernel make_forward(KernelRequest& request) {
   const Rows rows(request, 0);
@@ -95,13 +137,15 @@ Kernel make_forward(KernelRequest& request) {
       const T* const gain = args.input<T>(1);
       const T* const offset = has_bias ? args.input<T>(2) : nullptr;
       parallel_for(rows.count, grain, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t row = first; row < last; ++row) {
-          const T* const from = args.input<T>(0) + row * rows.length;
-          const Stats<T> stats(from, rows.length, rows.epsilon);
-          normalize_row(from, rows.length, stats.mean, stats.inv_std, is_plain ? gain : nullptr,
-                        is_plain ? offset : nullptr, args.output<T>() + row * rows.length);
-          if (store_mean != nullptr) store_mean(args.outputs[1], row, stats.mean);
-          if (store_inv_std != nullptr) store_inv_std(args.outputs[2], row, stats.inv_std);
+        for (std::int64_t row = first, count = 0; row < last; row += count) {
+          count = std::min(RowBlock<Stats, T>::most(rows.length), last - row);
+          const RowBlock<Stats, T> block(args.input<T>(0) + row * rows.length, count, rows);
+          block.normalize(args.input<T>(0) + row * rows.length, is_plain ? gain : nullptr,
+                          is_plain ? offset : nullptr, args.output<T>() + row * rows.length);
+          for (std::int64_t i = 0; i < count; ++i) {
+            if (store_mean != nullptr) store_mean(args.outputs[1], row + i, block.mean(i));
+            if (store_inv_std != nullptr) store_inv_std(args.outputs[2], row + i, block.inv_std(i));
+          }
         }
       });
       if (!is_plain) broadcast_parameters(loop, gain, offset, args.output<T>());

@@ -2,6 +2,7 @@
 
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
+#include "core/ops/shape_rules.h"
 
 namespace graft {
 namespace {
@@ -59,6 +60,21 @@ void check_last_dim(const InferContext& context, int input, std::int64_t a, cons
   }
 }
 
+/// Batch and length are those of the query.
+void check_like(const InferContext& context, int input, int axis) {
+  if (context.shape(query) != nullptr) {
+    require_dim(context, input, axis, (*context.shape(query))[axis]);
+  }
+}
+
+void check_state(const InferContext& context, std::int64_t heads, const Dim& key_size,
+                 const Dim& value_size) {
+  check_like(context, past_state, 0);
+  require_dim(context, past_state, 1, heads);
+  require_dim(context, past_state, 2, key_size);
+  require_dim(context, past_state, 3, value_size);
+}
+
 void infer_linear_attention(InferContext& context) {
   check_rule(context);
   const std::int64_t queries = context.attributes().get_int("q_num_heads", 0);
@@ -78,6 +94,10 @@ void infer_linear_attention(InferContext& context) {
   check_last_dim(context, decay, heads,
                  key_size.is_known() ? Dim(checked_multiply(heads, key_size.value())) : Dim());
   check_last_dim(context, beta, heads, 1);
+  for (const int input : {key, value, decay, beta}) {
+    for (const int axis : {0, 1}) check_like(context, input, axis);
+  }
+  check_state(context, heads, key_size, value_size);
   const SymShape* const q = context.shape(query);
   const DType state = context.dtype(context.has_input(past_state) ? past_state : query);
   if (q == nullptr) {
@@ -196,7 +216,18 @@ std::vector<Sample> linear_attention_samples() {
   grouped.inputs[0] = {{2, 3, 8}};
   grouped.attributes.set({"q_num_heads", 4});
   grouped.attributes.set({"scale", AttributeValue(0.3F)});
+  samples.push_back(grouped);
+  grouped.name = "one_state";
+  for (const std::size_t input : {1, 2}) grouped.inputs[input] = {{2, 3, 2}};
+  grouped.attributes.set({"kv_num_heads", 1});
+  grouped.attributes.set({"chunk_size", 2});
   samples.push_back(std::move(grouped));
+  for (const Shape& shape : {Shape{0, 3, 4}, Shape{2, 0, 4}}) {
+    Sample empty = sample("linear", {});
+    empty.name = shape[0] == 0 ? "no_samples" : "no_steps";
+    for (SampleInput& input : empty.inputs) input.shape = shape;
+    samples.push_back(std::move(empty));
+  }
   return samples;
 }
 

@@ -50,6 +50,7 @@ Expr window_counts(const Node& node, const Expr& like, const WindowAxis& axis, i
   for (std::int64_t o = 0; o < axis.output; ++o) {
     counts.push_back(static_cast<double>(axis.taps_of_output(o).count()));
   }
+  if (counts.empty()) return constant_like(like, 1.0);
   const bool all_equal = std::ranges::count(counts, counts.front()) == std::ssize(counts);
   if (all_equal) return constant_like(like, counts.front());
   std::vector<std::int64_t> dims(static_cast<std::size_t>(like.rank()), 1);
@@ -97,6 +98,10 @@ std::vector<Sample> lp_pool_samples() {
       {"same_upper", {x}, {three, strides, {"auto_pad", "SAME_UPPER"}}},
       {"line", {{.shape = {2, 3, 9}, .low = -2.0, .high = -0.2}}, {{"kernel_shape", Ints{4}}}},
       {"empty_batch", {{.shape = {0, 3, 6, 7}}}, {three}},
+      {"no_rows", {{.shape = {2, 3, 0, 7}}}, {three, {"auto_pad", "SAME_UPPER"}}},
+      {"one_row", {{.shape = {1, 1, 1, 5}, .low = 0.2}}, {{"kernel_shape", Ints{1, 2}}}},
+      {"same_lower", {x}, {three, strides, {"auto_pad", "SAME_LOWER"}}},
+      {"valid", {x}, {three, strides, {"auto_pad", "VALID"}}},
   };
 }
 
@@ -108,6 +113,8 @@ std::vector<Sample> global_lp_pool_samples() {
       {"three", {x}, {{"p", 3}}},
       {"line", {{.shape = {2, 3, 7}, .low = -2.0, .high = -0.2}}},
       {"no_spatial_axis", {{.shape = {2, 3}, .low = 0.2}}},
+      {"empty_batch", {{.shape = {0, 3, 4, 5}}}},
+      {"one_row", {{.shape = {1, 1, 1, 3}, .low = 0.2}}},
   };
 }
 

@@ -6,7 +6,8 @@
 namespace graft {
 namespace {
 
-/// scores = W x + b with W [rows, features].
+/// scores = W x + b with W [rows, features]. Files hold more coefficients than that where their
+/// input lost features; the first ones count, as in onnxruntime.
 struct Affine {
   std::vector<float> weights;
   std::vector<float> offsets;
@@ -19,8 +20,8 @@ struct Affine {
         rows(row_count),
         features(samples_of(request.shape()).features) {
     const Node& node = request.node();
-    check_length(node, "coefficients", weights.size(),
-                 static_cast<std::size_t>(checked_multiply(rows, features)));
+    const auto wanted = static_cast<std::size_t>(checked_multiply(rows, features));
+    check_length(node, "coefficients", std::min(weights.size(), wanted), wanted);
     if (offsets.empty()) offsets.resize(static_cast<std::size_t>(rows));
     check_length(node, "intercepts", offsets.size(), static_cast<std::size_t>(rows));
   }

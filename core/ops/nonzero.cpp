@@ -106,6 +106,8 @@ std::vector<Sample> compress_samples() {
       {"columns", {x, mask({0, 1, 1}, true)}, {{"axis", -1}}},
       {"none", {x, mask({0, 0}, true)}, {{"axis", 1}}},
       {"flat_constant", {x, mask({0, 1, 0, 0, 1, 1}, true)}},
+      {"of_empty", {{{3, 0}}, mask({1, 0, 1}, true)}, {{"axis", 0}}},
+      {"one_row", {{{1, 4}}, mask({1}, true)}, {{"axis", 0}}},
   };
 }
 

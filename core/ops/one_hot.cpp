@@ -65,6 +65,8 @@ std::vector<Sample> one_hot_samples() {
       {"float_indices", {known_floats, depth(2), off_on}},
       {"integer_values", {row, depth(4), {.shape = {2}, .values = {0, 1}, .dtype = DType::i64}}},
       {"no_depth", {row, depth(0), off_on}},
+      {"no_indices", {indices({0, 2}, {}, DType::i64), depth(3), off_on}},
+      {"one_index", {indices({1, 1}, {2}, DType::i64), depth(3), off_on}},
   };
 }
 
@@ -121,6 +123,8 @@ std::vector<Sample> top_k_samples() {
       {"smallest", {x, ints({3})}, {{"axis", 1}, {"largest", 0}}, 2},
       {"none", {x, ints({0})}, axis(1), 2},
       {"unsorted", {x, ints({3})}, {{"axis", 1}, {"sorted", 0}}, 2},
+      {"of_empty", {{{0, 5}}, ints({2})}, {}, 2},
+      {"of_one", {{{3, 1}}, ints({1})}, {}, 2},
       {"integers", {{.shape = {9}, .low = -3, .high = 3, .dtype = DType::i64}, ints({4})}, {}, 2},
       {"over_threads", {{.shape = {300, 200}, .distinct = true}, ints({7})}, {}, 2},
   };

@@ -197,6 +197,8 @@ std::vector<Sample> pad_grad_samples() {
       {"reflect", {{{3, 7}}}, attributes("reflect", {3, 4}, {0, 1}, {0, 2})},
       {"edge", {{{5, 5}}}, attributes("edge", {3, 4}, {1, 2}, {1, -1})},
       {"wrap", {{{2, 9}}}, attributes("wrap", {2, 4}, {0, 5}, {0, 0})},
+      {"of_empty", {{{0, 7}}}, attributes("reflect", {0, 4}, {0, 1}, {0, 2})},
+      {"one_row", {{{1, 3}}}, attributes("edge", {1, 1}, {0, 1}, {0, 1})},
   };
 }
 

@@ -134,14 +134,15 @@ std::vector<Expr> expand_optimizer(const Node& node, Builder& builder) {
 }
 
 /// Two tensors; the lists from `squares` on are sums of squares.
-Sample sample(std::string name, int lists, int squares, double updates, Attributes attributes) {
+Sample sample(std::string name, int lists, int squares, double updates, Attributes attributes,
+              const Shape& second = {2, 2}) {
   Sample result{.name = std::move(name), .attributes = std::move(attributes)};
   result.inputs = {{.shape = {}, .values = {0.1}},
                    {.shape = {}, .values = {updates}, .dtype = DType::i64}};
   for (int list = 0; list < lists; ++list) {
     const double low = list < squares ? -1.0 : 0.5;
     result.inputs.push_back({.shape = {3}, .low = low, .high = 1.0});
-    result.inputs.push_back({.shape = {2, 2}, .low = low, .high = 1.0});
+    result.inputs.push_back({.shape = second, .low = low, .high = 1.0});
   }
   result.outputs = 2 * (lists - 1);
   return result;
@@ -151,19 +152,28 @@ std::vector<Sample> momentum_samples() {
   const auto settings = [](const char* mode) {
     return Attributes{{"alpha", 0.9F}, {"beta", 0.8F}, {"norm_coefficient", 0.1F}, {"mode", mode}};
   };
-  return {sample("first", 3, 3, 0, settings("standard")),
-          sample("later", 3, 3, 3, settings("standard")),
-          sample("nesterov", 3, 3, 3, settings("nesterov"))};
+  return {
+      sample("first", 3, 3, 0, settings("standard")),
+      sample("later", 3, 3, 3, settings("standard")),
+      sample("nesterov", 3, 3, 3, settings("nesterov")),
+      sample("no_momentum", 3, 3, 1,
+             {{"alpha", 0.0F}, {"beta", 1.0F}, {"norm_coefficient", 0.0F}, {"mode", "standard"}},
+             {1, 3}),
+      sample("no_elements", 3, 3, 1, settings("nesterov"), {0, 3})};
 }
 
 std::vector<Sample> adagrad_samples() {
   const Attributes decay{{"decay_factor", 0.1F}, {"norm_coefficient", 0.1F}, {"epsilon", 1e-3F}};
-  return {sample("plain", 3, 2, 0, {}), sample("decay", 3, 2, 4, decay)};
+  return {sample("plain", 3, 2, 0, {}), sample("decay", 3, 2, 4, decay),
+          sample("one_row", 3, 2, 4, decay, {1, 3}), sample("no_elements", 3, 2, 4, decay, {0, 3})};
 }
 
 std::vector<Sample> adam_samples() {
   const Attributes norms{{"norm_coefficient", 0.1F}, {"norm_coefficient_post", 0.2F}};
-  return {sample("first", 4, 3, 0, {}), sample("later", 4, 3, 2, norms)};
+  return {
+      sample("first", 4, 3, 0, {}), sample("later", 4, 3, 2, norms),
+      sample("settings", 4, 3, 2, {{"alpha", 0.5F}, {"beta", 0.75F}, {"epsilon", 1e-3F}}, {1, 3}),
+      sample("no_elements", 4, 3, 2, norms, {0, 3})};
 }
 
 OpDef optimizer(std::string_view name, std::vector<AttributeDef> attributes, Infer infer,

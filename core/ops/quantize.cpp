@@ -240,6 +240,11 @@ std::vector<Sample> dequantize_samples() {
   const SampleInput x{.shape = {3, 5}, .low = 0, .high = 1e5, .dtype = DType::i32};
   samples.push_back({"no_zero", {x, scales({})}});
   samples.push_back({"u16", {zeros({7}, DType::u16, 0, 60000), scales({})}});
+  samples.push_back(
+      {"to_doubles", {x, scales({})}, {{"output_dtype", static_cast<int>(DType::f64)}}});
+  samples.push_back({"no_columns",
+                     {{.shape = {5, 0}, .dtype = DType::i8}, scales({2, 0})},
+                     {{"axis", 0}, {"block_size", 4}}});
   return samples;
 }
 
@@ -254,9 +259,12 @@ std::vector<Sample> dynamic_samples() {
 }
 
 std::vector<Sample> straight_through_samples() {
-  return {{.name = "pair",
-           .inputs = {{{3, 5}}, {{3, 5}}},
-           .no_gradient_check = "its gradient is an estimate"}};
+  const auto pair = [](std::string name, const Shape& shape) {
+    return Sample{.name = std::move(name),
+                  .inputs = {{shape}, {shape}},
+                  .no_gradient_check = "its gradient is an estimate"};
+  };
+  return {pair("pair", {3, 5}), pair("empty", {0, 3}), pair("one_element", {1})};
 }
 
 const std::vector<Since> kSince{

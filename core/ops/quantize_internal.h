@@ -35,7 +35,7 @@ struct ScaleLayout {
   std::int64_t axis_step = 0;
   std::int64_t inner_step = 0;
 
-  bool is_one() const { return axis_step == 0; }
+  bool is_one() const { return axis_step == 0 && !is_blocked(); }
   bool is_blocked() const { return inner_step != 0; }
 };
 

@@ -190,7 +190,9 @@ void infer_qlinear_conv(InferContext& context) {
     context.fail(ErrorKind::type, "the bias is ", bias, ", wanted i32");
   }
   for (const int index : {1, 2, 6, 7}) require_count(context, index, Dim(1));
-  for (const int index : {4, 5, 8}) require_count(context, index, first_of(context.shape(3)));
+  for (const int index : {4, 5}) require_count(context, index, first_of(context.shape(3)));
+  context.require_rank(8, 1, 1);
+  require_dim(context, 8, 0, first_of(context.shape(3)));
   set_conv_output(context, 3, context.dtype(7));
 }
 
@@ -232,6 +234,10 @@ std::vector<Sample> qlinear_matmul_samples() {
       call("rows_and_columns", {3, 4}, {4, 2}, {3}, {2}, DType::i8),
       call("batch", {2, 3, 4}, {2, 4, 5}, {}, {}, DType::u8),
       call("odd", {9, 33}, {33, 19}, {}, {19}, DType::i8),
+      call("empty", {0, 4}, {4, 2}, {}, {}, DType::u8),
+      call("one_row", {1, 4}, {4, 1}, {}, {}, DType::u8),
+      call("one_left", {1, 3, 4}, {2, 4, 5}, {}, {}, DType::u8),
+      call("one_right", {2, 3, 4}, {1, 4, 5}, {}, {}, DType::i8),
   };
 }
 
@@ -245,6 +251,13 @@ std::vector<Sample> conv_integer_samples() {
       {"groups",
        {x, bytes({4, 2, 2, 2}, DType::u8), bytes({}, DType::u8), bytes({}, DType::u8)},
        {{"group", 2}, {"strides", AttributeValue(std::vector<std::int64_t>{2, 1})}}},
+      {"same_upper",
+       {x, bytes({3, 4, 2, 2}, DType::u8)},
+       {{"auto_pad", "SAME_UPPER"}, {"kernel_shape", std::vector<std::int64_t>{2, 2}}}},
+      {"dilated",
+       {bytes({1, 1, 4, 5}, DType::u8), bytes({2, 1, 2, 2}, DType::u8)},
+       {{"dilations", std::vector<std::int64_t>{2, 3}}}},
+      {"empty_batch", {bytes({0, 4, 5, 5}, DType::u8), bytes({3, 4, 3, 3}, DType::u8)}},
   };
 }
 
@@ -259,8 +272,23 @@ std::vector<Sample> qlinear_conv_samples() {
     }
     return sample;
   };
-  return {call("u8", DType::u8, {}, false), call("i8_bias", DType::i8, {}, true),
-          call("channels", DType::i8, {4}, true)};
+  using Ints = std::vector<std::int64_t>;
+  const auto other = [&](std::string name, Shape x, Shape w, Attributes attributes) {
+    Sample sample = call(std::move(name), DType::u8, {}, false);
+    sample.inputs[0].shape = std::move(x);
+    sample.inputs[3].shape = std::move(w);
+    sample.attributes = std::move(attributes);
+    return sample;
+  };
+  return {call("u8", DType::u8, {}, false),
+          call("i8_bias", DType::i8, {}, true),
+          call("channels", DType::i8, {4}, true),
+          other("groups", {1, 4, 5, 5}, {4, 2, 2, 2},
+                {{"group", 2}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 0, 1}}}),
+          other("same_lower", {1, 2, 4, 5}, {1, 2, 2, 2},
+                {{"auto_pad", "SAME_LOWER"}, {"kernel_shape", Ints{2, 2}}}),
+          other("dilated", {1, 1, 4, 5}, {2, 1, 2, 2}, {{"dilations", Ints{2, 3}}}),
+          other("empty_batch", {0, 3, 5, 5}, {4, 3, 3, 3}, {})};
 }
 
 std::vector<AttributeDef> window_attributes() {

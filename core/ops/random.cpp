@@ -132,8 +132,10 @@ std::vector<Sample> random_samples() {
   };
 }
 
-std::vector<Sample> random_like_samples() {
+std::vector<Sample> random_like_samples(const char* first, const char* second) {
   return {
+      {"settings", {{{2, 1}}}, {{first, 0.25F}, {second, 0.5F}}},
+      {"doubles", {{{2}}}, {{"dtype", static_cast<int>(DType::f64)}}},
       {"plain", {{{3, 5}}}},
       {"seed", {{{7}}}, {{"seed", 3.0F}}},
       {"of_integers",
@@ -153,6 +155,7 @@ std::vector<Sample> bernoulli_samples() {
       {"i8", {p}, {{"dtype", static_cast<int>(DType::i8)}}},
       {.name = "sure", .inputs = {{.shape = {3}, .values = {0, 1, 1}}}, .no_gradient_check = jumps},
       {"empty", {{.shape = {0}}}},
+      {"of_one", {{.shape = {2, 1}, .low = 0.0}}, {{"dtype", static_cast<int>(DType::i8)}}},
   };
 }
 
@@ -169,7 +172,7 @@ std::vector<Sample> multinomial_samples() {
 }
 
 OpDef random_op(std::string_view name, bool is_like, std::string_view first,
-                std::string_view second) {
+                std::string_view second, Samples samples) {
   std::vector<AttributeDef> attributes{{"dtype", AttributeType::integer},
                                        {"seed", AttributeType::number},
                                        {first, AttributeType::number},
@@ -182,7 +185,7 @@ OpDef random_op(std::string_view name, bool is_like, std::string_view first,
           .attributes = std::move(attributes),
           .infer = is_like ? infer_random_like : infer_random,
           .backward = is_like ? Backward(no_gradient) : Backward(kDrawn),
-          .samples = is_like ? random_like_samples : random_samples};
+          .samples = samples};
 }
 
 }  // namespace
@@ -191,10 +194,12 @@ OpDef random_op(std::string_view name, bool is_like, std::string_view first,
 /// five give the numbers of NumPy's RandomState(seed) in the first run, of seed + 1 in the second;
 /// without, numbers that depend on the output's name and the run.
 void register_random(OpRegistry& registry) {
-  registry.add(random_op("RandomNormal", false, "mean", "scale"));
-  registry.add(random_op("RandomNormalLike", true, "mean", "scale"));
-  registry.add(random_op("RandomUniform", false, "low", "high"));
-  registry.add(random_op("RandomUniformLike", true, "low", "high"));
+  registry.add(random_op("RandomNormal", false, "mean", "scale", random_samples));
+  registry.add(random_op("RandomNormalLike", true, "mean", "scale",
+                         [] { return random_like_samples("mean", "scale"); }));
+  registry.add(random_op("RandomUniform", false, "low", "high", random_samples));
+  registry.add(random_op("RandomUniformLike", true, "low", "high",
+                         [] { return random_like_samples("low", "high"); }));
   registry.add({.name = "Bernoulli",
                 .since = {{15}, {22, "bfloat16"}},
                 .inputs = {{"input"}},

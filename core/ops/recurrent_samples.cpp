@@ -82,7 +82,10 @@ std::vector<Call> common_calls() {
   const Attributes both_batch_first{{"direction", "bidirectional"}, {"layout", 1}};
   return {
       {.name = "plain", .has_bias = false, .all_outputs = false},
-      {.name = "states", .has_initial = true, .has_peepholes = true},
+      {.name = "states",
+       .has_initial = true,
+       .has_peepholes = true,
+       .attributes = {{"hidden_size", 4}}},
       {.name = "lengths", .lengths = {1, 3}, .has_initial = true, .has_peepholes = true},
       {.name = "length_zero", .lengths = {0, 2}},
       {.name = "reverse", .has_initial = true, .attributes = reverse},
@@ -137,6 +140,8 @@ std::vector<Call> gru_calls() {
     calls.push_back({.name = linear == 0 ? "listed" : "listed_linear",
                      .has_initial = true,
                      .attributes = {{"activations", texts({"HardSigmoid", "Softplus"})},
+                                    {"activation_alpha", std::vector<float>{0.3F}},
+                                    {"activation_beta", std::vector<float>{0.4F}},
                                     {"linear_before_reset", linear}}});
   }
   return calls;
@@ -149,6 +154,10 @@ std::vector<Call> rnn_calls() {
     Call call{.name = function, .attributes = {{"activations", texts({function})}}};
     if (call.name == "ThresholdedRelu") {
       call.attributes.set({"activation_alpha", AttributeValue(std::vector<float>{0.2F})});
+    }
+    if (call.name == "ScaledTanh") {
+      call.attributes.set({"activation_alpha", AttributeValue(std::vector<float>{1.3F})});
+      call.attributes.set({"activation_beta", AttributeValue(std::vector<float>{0.6F})});
     }
     calls.push_back(std::move(call));
   }

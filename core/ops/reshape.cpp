@@ -212,6 +212,7 @@ std::vector<Sample> flatten_samples() {
       {"axis_negative", {x}, {{"axis", -1}}},
       {"scalar", {{{}}}, {{"axis", 0}}},
       {"empty", {{{0, 3}}}},
+      {"one_row", {{{1, 3, 1}}}},
   };
 }
 
@@ -227,12 +228,13 @@ std::vector<Sample> unsqueeze_samples() {
   return {
       {"front", {{{2, 3}}, ints({0})}},     {"several", {{{2, 3}}, ints({3, 1})}},
       {"negative", {{{2, 3}}, ints({-1})}}, {"scalar", {{{}}, ints({0})}},
-      {"empty", {{{0, 2}}, ints({1})}},
+      {"empty", {{{0, 2}}, ints({1})}},     {"one_row", {{{1, 3}}, ints({1})}},
   };
 }
 
 std::vector<Sample> identity_samples() {
-  return {{"plain", {{{2, 3}}}}, {"scalar", {{{}}}}, {"empty", {{{0, 2}}}}};
+  return {
+      {"plain", {{{2, 3}}}}, {"scalar", {{{}}}}, {"empty", {{{0, 2}}}}, {"one_row", {{{1, 3}}}}};
 }
 
 OpDef view_op(OpDef def) {

@@ -165,6 +165,17 @@ std::vector<Sample> resize_grad_samples() {
   samples.push_back({"of_empty",
                      {{{2, 3, 0, 5}}, absent(), absent(), ints({2, 3, 0, 5})},
                      of_shape({{"mode", "linear"}})});
+  const std::vector<std::int64_t> last_two{-1, 2};
+  samples.push_back(
+      {"not_larger",
+       {{{1, 2, 3, 6}}, absent(), absent(), ints({7, 3})},
+       with_shape(
+           {{"mode", "linear"}, {"axes", last_two}, {"keep_aspect_ratio_policy", "not_larger"}},
+           {1, 2, 2, 4})});
+  samples.push_back(
+      {"crop",
+       {{{2, 3, 3, 7}}, numbers({0, 0, 0.2, -0.3, 1, 1, 0.7, 1.2}), absent(), ints({2, 3, 3, 7})},
+       of_shape(with(modes("linear", "tf_crop_and_resize"), {"extrapolation_value", 10.0F}))});
   return samples;
 }
 

@@ -44,6 +44,7 @@ std::vector<Sample> reverse_sequence_samples() {
        {{.shape = {3, 4}, .low = -9, .high = 9, .dtype = DType::i64}, lengths},
        batch_first},
       {"empty", {{{4, 3, 0}}, lengths}},
+      {"one_sample", {{{4, 1, 2}}, {.shape = {1}, .values = {3}, .dtype = DType::i64}}},
   };
 }
 

@@ -43,6 +43,8 @@ void set_pooled(InferContext& context, std::int64_t height, std::int64_t width) 
 void infer_roi_align(InferContext& context) {
   check_regions(context, 4);
   require_index_type(context, 2);
+  context.require_rank(2, 1, 1);
+  if (context.shape(1) != nullptr) require_dim(context, 2, 0, (*context.shape(1))[0]);
   const Attributes& from = context.attributes();
   const std::string mode = from.get_string("mode", "avg");
   if (mode != "avg" && mode != "max") {
@@ -127,11 +129,19 @@ std::vector<Sample> roi_align_samples(bool with_dy) {
       {"no_regions",
        {image(), {.shape = {0, 4}, .is_constant = true}, {.shape = {0}, .dtype = DType::i64}},
        of_size(2, 2, {})},
+      {"one_channel",
+       {{.shape = {1, 1, 1, 5}, .distinct = true},
+        {.shape = {1, 4}, .values = {0.3, 0.1, 3.2, 1.4}, .is_constant = true},
+        {.shape = {1}, .values = {0}, .dtype = DType::i64}},
+       of_size(1, 2, {{"sampling_ratio", 1}})},
+      {"no_channels", {{.shape = {2, 0, 4, 5}}, regions(), indices()}, of_size(2, 2, {})},
   };
   for (Sample& sample : samples) {
     const std::int64_t height = sample.attributes.get_int("output_height", 1);
     const std::int64_t width = sample.attributes.get_int("output_width", 1);
-    if (with_dy) sample.inputs.push_back({{sample.inputs[1].shape[0], 3, height, width}});
+    if (with_dy)
+      sample.inputs.push_back(
+          {{sample.inputs[1].shape[0], sample.inputs[0].shape[1], height, width}});
   }
   return samples;
 }
@@ -147,10 +157,17 @@ std::vector<Sample> max_roi_pool_samples(bool with_dy) {
       {"no_regions",
        {image(), {.shape = {0, 5}, .is_constant = true}},
        {{"pooled_shape", Ints{1, 1}}}},
+      {"one_channel",
+       {{.shape = {1, 1, 1, 9}, .distinct = true},
+        {.shape = {1, 5}, .values = {0, 1, 0, 7, 0}, .is_constant = true}},
+       {{"pooled_shape", Ints{1, 2}}}},
+      {"no_channels", {{.shape = {2, 0, 8, 9}}, places}, {{"pooled_shape", Ints{2, 2}}}},
   };
   for (Sample& sample : samples) {
     const Ints size = sample.attributes.get_ints("pooled_shape");
-    if (with_dy) sample.inputs.push_back({{sample.inputs[1].shape[0], 3, size[0], size[1]}});
+    if (with_dy)
+      sample.inputs.push_back(
+          {{sample.inputs[1].shape[0], sample.inputs[0].shape[1], size[0], size[1]}});
   }
   return samples;
 }

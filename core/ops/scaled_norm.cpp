@@ -100,10 +100,9 @@ std::vector<Sample> mean_variance_samples() {
     return Attributes{{"axes", std::move(list)}};
   };
   return {
-      {"default", {{{2, 3, 4, 5}}}},
-      {"last", {{{3, 7}}}, axes({-1})},
-      {"two", {{{3, 4, 5}}}, axes({0, 2})},
-      {"large", {{{4, 3, 31, 33}}}},
+      {"default", {{{2, 3, 4, 5}}}},        {"last", {{{3, 7}}}, axes({-1})},
+      {"two", {{{3, 4, 5}}}, axes({0, 2})}, {"large", {{{4, 3, 31, 33}}}},
+      {"empty", {{{0, 3, 2, 2}}}},          {"one_sample", {{{1, 3, 1, 4}}}},
   };
 }
 
@@ -122,6 +121,7 @@ std::vector<Sample> lrn_samples() {
         {"beta", AttributeValue(0.5F)},
         {"bias", AttributeValue(2.0F)}}},
       {"empty", {{{0, 3, 2}}}, size(3)},
+      {"one_channel", {{{1, 1, 3}}}, size(3)},
   };
 }
 

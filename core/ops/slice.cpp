@@ -215,6 +215,7 @@ std::vector<Sample> slice_samples() {
       {"beyond_the_end", {x, ints({100}), ints({200})}},
       {"crossed", {x, ints({4}), ints({1})}},
       {"of_empty", {{{0, 3}}, ints({0}), ints({5})}},
+      {"of_one", {{{1, 3}}, ints({0, 1}), ints({1, 2})}},
       {"of_empty_reversed", {{{0, 3}}, ints({-1}), ints({-5}), ints({0}), ints({-1})}},
       {"rank_4", {{{2, 3, 4, 5}}, ints({1, 1}), ints({3, 4}), ints({1, 3})}},
       {"integers",
@@ -235,6 +236,7 @@ std::vector<Sample> slice_grad_samples() {
       with("steps", {2, 3}, {4, 7}, {1, 0}, {2, 3}),
       with("reversed", {3, 3}, {3, 5}, {2, 4}, {-1, -2}),
       with("nothing", {0, 3}, {2, 3}, {0, 0}, {1, 1}),
+      with("one", {1, 1}, {1, 3}, {0, 2}, {1, 1}),
       with("scalar", {}, {}, {}, {}),
       with("over_threads", {90, 120}, {200, 250}, {7, 9}, {2, 1}),
   };

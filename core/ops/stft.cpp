@@ -108,6 +108,7 @@ std::vector<Sample> stft_samples() {
       {"both", {{{1, 16, 1}}, number(5), {{7}}, number(7)}},
       {"complex", {{{1, 16, 2}}, number(5), {{6}}}, {{"onesided", 0}}},
       {"whole", {{{2, 9, 1}}, number(1)}},
+      {"no_signals", {{{0, 9, 1}}, number(4), {{8}}}},
   };
 }
 

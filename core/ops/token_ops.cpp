@@ -1,4 +1,3 @@
-#include <array>
 #include <numeric>
 
 #include "core/ops/builder.h"
@@ -21,6 +20,12 @@ Expr slice_axis(const Expr& x, std::int64_t axis, std::int64_t first, std::int64
 
 // RotaryEmbedding
 
+/// The first two axes of an input are those of batch and length of x, [B,H,S,D] or [B,S,H*D].
+void check_positions(const InferContext& context, int input, const SymShape& x) {
+  require_dim(context, input, 0, x[0]);
+  require_dim(context, input, 1, x[x.rank() - 2]);
+}
+
 void infer_rotary(InferContext& context) {
   context.require_rank(0, 3, 4);
   context.require_rank(3, 2, 2);
@@ -33,6 +38,10 @@ void infer_rotary(InferContext& context) {
   context.copy_type(0);
   const SymShape* const x = context.shape(0);
   if (x == nullptr) return;
+  if (by_position) check_positions(context, 3, *x);
+  for (const int cache : {1, 2}) {
+    if (!by_position) check_positions(context, cache, *x);
+  }
   const std::int64_t heads = context.attributes().get_int("num_heads", 0);
   if (x->rank() == 3 && heads < 1) {
     context.fail(ErrorKind::model, "num_heads is ", heads, ", wanted 1 or more for rank 3");
@@ -123,6 +132,7 @@ void infer_tensor_scatter(InferContext& context) {
   const int along = normalize_axis(context.attributes().get_int("axis", -2), cache->rank(),
                                    context.node().label());
   if (along == 0) context.fail(ErrorKind::shape, "axis is that of the batch");
+  require_dim(context, 2, 0, (*cache)[0]);
   const SymShape* const update = context.shape(1);
   if (update == nullptr) return;
   context.require_rank(1, cache->rank(), cache->rank());
@@ -195,17 +205,11 @@ void infer_causal_conv(InferContext& context) {
   const Dim taps = w == nullptr ? Dim() : (*w)[2];
   if (taps.is_known() && taps.value() < 1) context.fail(ErrorKind::shape, "weight is ", *w);
   const Dim kept = taps.is_known() ? Dim(taps.value() - 1) : Dim();
-  const SymShape* const past = context.shape(3);
-  if (x != nullptr && past != nullptr) {
-    const std::array<Dim, 3> wanted{(*x)[0], (*x)[1], kept};
-    for (int axis = 0; axis < 3; ++axis) {
-      const Dim& want = wanted[static_cast<std::size_t>(axis)];
-      const Dim& found = (*past)[axis];
-      if (want.is_known() && found.is_known() && want.value() != found.value()) {
-        context.fail(ErrorKind::shape, "past_state is ", *past, ", wanted ",
-                     SymShape{wanted[0], wanted[1], wanted[2]});
-      }
-    }
+  require_dim(context, 1, 1, 1);
+  require_dim(context, 3, 2, kept);
+  if (x != nullptr) {
+    for (const int input : {1, 2}) require_dim(context, input, 0, (*x)[1]);
+    for (const int axis : {0, 1}) require_dim(context, 3, axis, (*x)[axis]);
   }
   if (context.node().output(1) == nullptr) return;
   if (x == nullptr) return context.set_output(1, context.dtype(0));
@@ -247,6 +251,8 @@ std::vector<Sample> rotary_samples() {
       {"interleaved", {{{2, 2, 3, 8}}, {{2, 3, 4}}, {{2, 3, 4}}}, {{"interleaved", 1}}},
       {"partly", {{{2, 2, 3, 8}}, {{2, 3, 2}}, {{2, 3, 2}}}, {{"rotary_embedding_dim", 4}}},
       {"partly_interleaved", {{{2, 2, 3, 8}}, {{2, 3, 2}}, {{2, 3, 2}}}, turned},
+      {"no_samples", {{{0, 2, 3, 4}}, {{0, 3, 2}}, {{0, 3, 2}}}},
+      {"one_pair", {{{1, 1, 1, 2}}, {{1, 1, 1}}, {{1, 1, 1}}}},
   };
 }
 
@@ -259,6 +265,8 @@ std::vector<Sample> tensor_scatter_samples() {
       {"from_the_start", {{{2, 4, 5}}, {{2, 3, 5}}}},
       {"other_axis", {{{2, 4, 5}}, {{2, 4, 2}}, first}, {{"axis", -1}}},
       {"nothing", {{{2, 4, 5}}, {{2, 0, 5}}, first}},
+      {"one_sample",
+       {{{1, 4, 1}}, {{1, 1, 1}}, {.shape = {1}, .values = {2}, .dtype = DType::i64}}},
   };
 }
 
@@ -267,6 +275,7 @@ std::vector<Sample> swiglu_samples() {
       {"plain", {{{3, 5}, -3.0, 3.0}, {{3, 5}}}},
       {"alpha", {{{3, 5}, -3.0, 3.0}, {{3, 5}}}, {{"alpha", AttributeValue(1.7F)}}},
       {"empty", {{{0, 5}}, {{0, 5}}}},
+      {"one_row", {{{1, 5}}, {{1, 5}}}},
   };
 }
 
@@ -277,8 +286,10 @@ std::vector<Sample> causal_conv_samples() {
       {"plain", {x, w}, {}, 2},
       {"bias_and_past", {x, w, {{3}}, {{2, 3, 3}}}, {}, 2},
       {"silu", {x, w, absent(), {{2, 3, 3}}}, {{"activation", "silu"}}},
+      {"swish", {{{1, 3, 5}}, w}, {{"activation", "swish"}}},
       {"short_input", {{{2, 3, 2}}, w}, {}, 2},
       {"one_tap", {x, {{3, 1, 1}}}, {}, 2},
+      {"no_samples", {{{0, 3, 7}}, w}, {}, 2},
   };
 }
 

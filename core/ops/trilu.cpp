@@ -35,6 +35,7 @@ std::vector<Sample> trilu_samples() {
       {"far_below", {x, diagonal(-99)}},
       {"batch", {{{2, 3, 3, 2}}}, lower},
       {"empty", {{{0, 3}}}},
+      {"one_row", {{{1, 3}}}, lower},
       {"integers", {{.shape = {3, 3}, .low = -9, .high = 9, .dtype = DType::i64}}},
   };
 }

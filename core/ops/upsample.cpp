@@ -61,6 +61,7 @@ std::vector<Sample> upsample_samples() {
       {"nearest", {x, scales({1, 1, 2, 3})}},
       {"linear", {x, scales({1, 1, 2, 1.5})}, {{"mode", "linear"}}},
       {"attribute", {x}, {{"scales", std::vector<float>{1, 1, 2, 2}}}},
+      {"empty", {{{0, 2, 3, 4}}, scales({1, 1, 2, 3})}},
   };
 }
 

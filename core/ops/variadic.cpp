@@ -45,6 +45,8 @@ std::vector<Sample> variadic_samples() {
              {"one_input", {input({2, 3})}},
              {"three_inputs", {input({2, 3}), input({3}), input({2, 1})}},
              {"grows_late", {input({}), input({3}), input({2, 1}), input({4, 2, 3})}},
+             {"all_but_one",
+              {input({2, 3}), input({3}), input({2, 1}), input({}), input({1, 3}), input({1, 1})}},
              {"six_inputs",
               {input({5}), input({5}), input({5}), input({5}), input({5}), input({5})}},
          };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/graph/node.h"
 #include "io/proto/sort_nodes.h"
 #include "io/proto/sparse_tensor.h"
 #include "io/proto/tensor_proto.h"
@@ -112,6 +113,10 @@ void GraphValidator::check_nodes(Nodes& nodes) {
 
 void GraphValidator::check_reads(pb::NodeProto& node, std::vector<int>& depends) {
   if (node.op_type().empty()) fail(ErrorKind::model, where_, ": ", label(node), " has no op_type");
+  if (node.domain() == kInternalDomain) {
+    fail(ErrorKind::model, where_, ": ", label(node), " is of the domain '", kInternalDomain,
+         "', whose ops exist only inside a training step");
+  }
   NameSet reads;
   for (const std::string& input : node.input()) {
     if (input.empty()) continue;

@@ -107,8 +107,8 @@ std::string page() {
   std::ostringstream out;
   out << "# Ops\n\n"
          "Made from the registry by `build/tests/ops_page > docs/ops.md`; a test fails when it is\n"
-         "stale. Versions: the opsets that changed the op; models from opset "
-      << kOldestOpset << " to " << kNewestOpset
+         "stale. Versions: the opsets that changed the op; models from opset 1 to "
+      << kNewestOpset
       << "\nare brought to the newest form. CPU types: element types that a kernel takes in a\n"
          "sample. "
       << cuda_text()

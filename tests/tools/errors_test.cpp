@@ -63,23 +63,54 @@ TEST_F(Errors, Cycle) {
   EXPECT_THAT(run_graft({"inspect", path("cycle.onnx")}), FailsWith(2, "cycle"));
 }
 
-TEST_F(Errors, UnknownOpIsNamedWithItsNode) {
-  Model model = onnx::load(write_mlp());
-  model.set_opset("com.example", 1);
+/// An op between the model's output and what was it; keeps the type.
+void append(Model& model, const std::string& op, const std::string& domain,
+            const std::string& name) {
   Graph& graph = model.graph();
-  Node* const node =
-      graph.add_node("Frobnicate", "com.example", {graph.outputs().front()}, {"strange"});
-  node->set_name("the_node");
+  Node* const node = graph.add_node(op, domain, {graph.outputs().front()}, {name + "_out"});
+  node->set_name(name);
   node->output()->set_type(graph.outputs().front()->type());
   graph.set_outputs({node->output()});
+}
+
+TEST_F(Errors, UnknownOpsAreNamedWithTheirNodes) {
+  Model model = onnx::load(write_mlp());
+  model.set_opset("com.example", 1);
+  append(model, "Frobnicate", "com.example", "first");
+  append(model, "Defrobnicate", "com.example", "second");
   onnx::save(model, path("unknown.onnx"));
   const Outcome trained = train(path("unknown.onnx"), write_mnist());
   EXPECT_THAT(trained, FailsWith(2, "Frobnicate"));
-  EXPECT_THAT(trained.error, HasSubstr("the_node"));
+  EXPECT_THAT(trained.error, HasSubstr("'first'"));
+  EXPECT_THAT(trained.error, HasSubstr("com.example.Defrobnicate"));
+  EXPECT_THAT(trained.error, HasSubstr("'second'"));
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
 
   const Outcome inspected = run_graft({"inspect", path("unknown.onnx")});
   EXPECT_THAT(inspected, Succeeds());
-  EXPECT_THAT(inspected.out, HasSubstr("'the_node': the op is not known to Graft"));
+  EXPECT_THAT(inspected.out, HasSubstr("'first': the op is not known to Graft"));
+  EXPECT_THAT(inspected.out, HasSubstr("'second': the op is not known to Graft"));
+}
+
+/// All at once, and before the first step.
+TEST_F(Errors, OpsWithoutGradientAreNamedWithTheirReasons) {
+  Model model = onnx::load(write_mlp());
+  append(model, "Hardmax", "", "first");
+  append(model, "Hardmax", "", "second");
+  onnx::save(model, path("stops.onnx"));
+  const std::string reason = "it is constant wherever its derivative exists";
+  const Outcome trained = train(path("stops.onnx"), write_mnist());
+  EXPECT_EQ(trained.code, 2);
+  EXPECT_THAT(trained.error, HasSubstr("gradients cannot pass through 2 nodes:"));
+  EXPECT_THAT(trained.error, HasSubstr("Hardmax node 'first': " + reason));
+  EXPECT_THAT(trained.error, HasSubstr("Hardmax node 'second': " + reason));
+  EXPECT_THAT(trained.error, Not(HasSubstr("epoch")));
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+
+  const Outcome inspected = run_graft({"inspect", path("stops.onnx")});
+  EXPECT_THAT(inspected, Succeeds());
+  EXPECT_THAT(inspected.out, HasSubstr("2 nodes stop gradients"));
+  EXPECT_THAT(inspected.out, HasSubstr("Hardmax node 'second': " + reason));
 }
 
 TEST_F(Errors, DataOfAnotherShape) {

@@ -32,15 +32,15 @@ Model deep_net(int depth, bool drops) {
   return model;
 }
 
-struct Run {
+struct Outcome {
   std::vector<float> losses;
   std::vector<Tensor> weights;
   std::size_t arena_bytes;
 };
 
-Run train(Model model, const Shape& batch, TrainOptions options) {
+Outcome train(Model model, const Shape& batch, TrainOptions options) {
   TrainStep step(model, std::move(options));
-  Run run{};
+  Outcome run{};
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     run.losses.push_back(
         step.run({test::random_tensor(batch, seed)}, test::cyclic_labels(batch[0], 10)));
@@ -50,7 +50,7 @@ Run train(Model model, const Shape& batch, TrainOptions options) {
   return run;
 }
 
-void expect_equal(const Run& a, const Run& b) {
+void expect_equal(const Outcome& a, const Outcome& b) {
   EXPECT_EQ(a.losses, b.losses);
   ASSERT_EQ(a.weights.size(), b.weights.size());
   for (std::size_t i = 0; i < a.weights.size(); ++i) {
@@ -92,13 +92,13 @@ class Budget : public testing::TestWithParam<Case> {};
 TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
   const Case& one = GetParam();
   const TrainOptions options{.optimizer = one.optimizer, .clip = one.clip};
-  const Run whole = train(make(one), one.batch, options);
+  const Outcome whole = train(make(one), one.batch, options);
   const std::size_t least = least_budget(make(one), one.batch);
   ASSERT_LT(least, whole.arena_bytes * 4 / 5);
   for (const std::size_t budget : {(least + whole.arena_bytes) / 2, least + least / 8}) {
     TrainOptions tight = options;
     tight.memory_budget = budget;
-    const Run fitted = train(make(one), one.batch, tight);
+    const Outcome fitted = train(make(one), one.batch, tight);
     EXPECT_LE(fitted.arena_bytes, budget);
     expect_equal(whole, fitted);
     tight.poison = true;
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Nets, Budget,
 
 TEST(MemoryBudget, ClippedGradientsWaitForTheirNorm) {
   const TrainOptions options{.optimizer = SGD{.lr = 0.1F}, .clip = {.norm = 0.1F}};
-  const Run whole = train(deep_net(8, false), {256, 16}, options);
+  const Outcome whole = train(deep_net(8, false), {256, 16}, options);
   TrainOptions tight = options;
   tight.memory_budget = whole.arena_bytes * 7 / 10;
   expect_equal(whole, train(deep_net(8, false), {256, 16}, tight));

@@ -68,6 +68,8 @@ TEST(RoiAlign, RefusesWhatDoesNotFit) {
   EXPECT_EQ(kind(columns(), region({0, 0, 1, 1}), {{"sampling_ratio", -1}}), ErrorKind::shape);
   EXPECT_EQ(kind(columns(), region({0, 0, 1, 1}), {{"mode", "sum"}}), ErrorKind::model);
   EXPECT_EQ(kind(Tensor::zeros(DType::f32, {0, 1, 4, 4}), region({0, 0, 1, 1})), ErrorKind::shape);
+  const Tensor two_regions = Tensor::zeros(DType::f32, {2, 4});
+  EXPECT_EQ(kind(columns(), two_regions), ErrorKind::shape) << "one index for two regions";
 }
 
 TEST(Col2Im, AddsOverlappingBlocksUp) {

@@ -69,6 +69,13 @@ TEST(Validator, Names) {
   expect_graph_refused(kIo + "node { name: 'n' input: 'x' output: 'y' }", "has no op_type");
 }
 
+/// Their kernels trust the shapes that rules give them.
+TEST(Validator, InternalOpsAreNotForFiles) {
+  expect_graph_refused(
+      kIo + "node { name: 'n' op_type: 'ReluGrad' domain: 'ai.graft' input: 'x' output: 'y' }",
+      "ReluGrad node 'n' is of the domain 'ai.graft', whose ops exist only inside a training step");
+}
+
 TEST(Validator, CyclesAreNamed) {
   expect_graph_refused(kIo +
                            "node { name: 'a' op_type: 'Add' input: 'x' input: 'q' output: 'p' } "
