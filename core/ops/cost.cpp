@@ -39,6 +39,30 @@ std::optional<std::int64_t> recurrence(const Node& node) {
   return node.op_type().ends_with("Grad") ? checked_multiply(forward, 2) : forward;
 }
 
+/// Every query meets every key and, weighted, its value. The gradient computes the scores again and
+/// has two products more for each of those.
+std::optional<std::int64_t> attention(const Node& node) {
+  const std::optional<Shape> q = known(node.input(0));
+  const std::optional<Shape> k = known(node.input(1));
+  const std::optional<Shape> v = known(node.input(2));
+  if (!q || !k || !v) return std::nullopt;
+  if (q->size() == 0) return 0;
+  const auto last = [](const Shape& shape) { return shape[shape.rank() - 1]; };
+  const std::int64_t keys =
+      (*k)[normalize_axis(node.attributes.get_int("sequence_axis", -2), k->rank(), node.label())];
+  const bool is_gradient = node.op_type().ends_with("Grad");
+  const std::int64_t each = is_gradient ? 3 * last(*q) + 2 * last(*v) : last(*q) + last(*v);
+  return checked_multiply(checked_multiply(q->size() / last(*q), keys), each);
+}
+
+/// a' b' of an update: see register_product_update.
+std::optional<std::int64_t> product_update(const Node& node) {
+  const std::optional<Shape> a = known(node.input(0));
+  const std::optional<Shape> w = known(node.input(2));
+  if (!a || !w || a->rank() != 2) return std::nullopt;
+  return checked_multiply(w->size(), (*a)[node.attributes.get_int("transA", 0) != 0 ? 0 : 1]);
+}
+
 bool is_any(const Node& node, std::string_view domain,
             std::initializer_list<std::string_view> op_types) {
   return node.domain() == domain && std::ranges::find(op_types, node.op_type()) != op_types.end();
@@ -60,6 +84,10 @@ std::optional<std::int64_t> node_multiply_adds(const Node& node) {
   }
   if (is_any(node, "", {"Gemm", "MatMul"}) || node.is("BatchedMatMul", kInternalDomain)) {
     return matrix_product(node);
+  }
+  if (node.is("SgdProductUpdate", kInternalDomain)) return product_update(node);
+  if (is_any(node, kInternalDomain, {"TiledAttention", "TiledAttentionGrad"})) {
+    return attention(node);
   }
   if (is_any(node, "", {"LSTM", "GRU", "RNN"}) ||
       is_any(node, kInternalDomain,

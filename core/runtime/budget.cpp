@@ -3,7 +3,7 @@
 // many bytes may be dropped before one value is kept all the same, as a checkpoint, so that no
 // chain of copies becomes long (with steps of sqrt(n) this is Chen's schedule). Each choice is
 // planned. What is chosen is then improved: the dearest values are kept where that still fits.
-// Start at BudgetSearch::run; docs/adr/0010 has the reasons.
+// Start at BudgetSearch::run; docs/adr/0011 has the reasons.
 #include "core/runtime/budget.h"
 
 #include <algorithm>
