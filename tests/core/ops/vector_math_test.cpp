@@ -54,7 +54,7 @@ TEST(VectorMath, ErrorsAreAFewUnitsInTheLastPlace) {
             5);
   EXPECT_LT(worst_error(
                 -5, 5, [](float x) { return erf(x); }, [](double x) { return std::erf(x); }),
-            5);
+            7);  // 5 where multiplications and additions are fused
   EXPECT_LT(worst_error(
                 -85, 30, [](float x) { return sigmoid(x); }, sigmoid64),
             4);
