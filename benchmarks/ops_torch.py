@@ -100,27 +100,28 @@ def train_step(leaves, run):
     return lambda: torch.autograd.grad(run(), leaves, gradient)
 
 
-def least_ms(step, seconds):
-    """The fastest of the steps that fit in the time, after one to warm up."""
+REPETITIONS = 10  # of which the fastest counts, on both sides
+
+
+def torch_ms(step, seconds):
+    """Milliseconds a step, of the fastest repetition; as Google Benchmark does it, each is a mean."""
     step()
     least = float("inf")
-    end = time.perf_counter() + seconds
-    while True:
-        start = time.perf_counter()
-        step()
-        now = time.perf_counter()
-        least = min(least, now - start)
-        if now >= end:
-            return least * 1e3
+    for _ in range(REPETITIONS):
+        start, steps = time.perf_counter(), 0
+        while (took := time.perf_counter() - start) < seconds / REPETITIONS or steps == 0:
+            step()
+            steps += 1
+        least = min(least, took / steps)
+    return least * 1e3
 
 
 def graft_ms(program, name, threads, seconds):
-    """The fastest of ten repetitions of the case in ops_bench."""
-    repetitions = 10
+    """The same of the case in ops_bench."""
     report = subprocess.run(
         [program, str(threads), f"--benchmark_filter=^{name}/real_time$",
-         f"--benchmark_min_time={seconds / repetitions}",
-         f"--benchmark_repetitions={repetitions}", "--benchmark_format=json"],
+         f"--benchmark_min_time={seconds / REPETITIONS}",
+         f"--benchmark_repetitions={REPETITIONS}", "--benchmark_format=json"],
         check=True, capture_output=True, text=True).stdout
     return min(run["real_time"] for run in json.loads(report)["benchmarks"]
                if run["run_type"] == "iteration")
@@ -145,7 +146,7 @@ def main():
             step = make_step(*make())
             torch_least = graft_least = float("inf")
             for _ in range(options.rounds):
-                torch_least = min(torch_least, least_ms(step, options.seconds))
+                torch_least = min(torch_least, torch_ms(step, options.seconds))
                 if options.bench:
                     graft_least = min(graft_least, graft_ms(
                         options.bench, name, options.threads, options.seconds))

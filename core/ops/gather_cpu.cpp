@@ -38,13 +38,22 @@ Layout layout_of(const Shape& data, int axis, const Shape& indices) {
 template <class T, class Index>
 void gather(const Layout& layout, const T* data, const Index* indices, T* y) {
   const std::int64_t inner = layout.inner;
+  const auto copy_rows = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
+    const T* const from = data + outer * layout.dim * inner;
+    T* to = y + (outer * layout.count + first) * inner;
+    for (std::int64_t i = first; i < last; ++i, to += inner) {
+      const std::int64_t row = clamp_index(static_cast<std::int64_t>(indices[i]), layout.dim);
+      std::memcpy(to, from + row * inner, static_cast<std::size_t>(inner) * sizeof(T));
+    }
+  };
   parallel_for(layout.outer * layout.count, kGrain / inner + 1,
                [&](std::int64_t first, std::int64_t last) {
-                 for (std::int64_t row = first; row < last; ++row) {
+                 for (std::int64_t row = first; row < last;) {
                    const std::int64_t outer = row / layout.count;
-                   const auto index = static_cast<std::int64_t>(indices[row % layout.count]);
-                   const std::int64_t from = outer * layout.dim + clamp_index(index, layout.dim);
-                   std::copy_n(data + from * inner, inner, y + row * inner);
+                   const std::int64_t start = outer * layout.count;
+                   const std::int64_t end = std::min(last, start + layout.count);
+                   copy_rows(outer, row - start, end - start);
+                   row = end;
                  }
                });
 }

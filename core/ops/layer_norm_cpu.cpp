@@ -79,9 +79,9 @@ void broadcast_parameters(const BroadcastLoop<2>& loop, const T* scale, const T*
 template <template <class> class Stats, class T>
 class RowBlock {
  public:
-  /// So many rows stay in the first cache from one pass over them to the next.
+  /// Long rows keep the processor busy one by one, and are still in its first cache then.
   static std::int64_t most(std::int64_t length) {
-    return std::clamp<std::int64_t>(4096 / std::max<std::int64_t>(1, length), 1, kMost);
+    return std::clamp<std::int64_t>(1024 / std::max<std::int64_t>(1, length), 1, kMost);
   }
 
   /// Of `count` rows from x on.

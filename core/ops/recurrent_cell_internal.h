@@ -62,8 +62,17 @@ struct Lstm {
   H h;
 
   void forward(int /*stage*/, const CellParameters<T>& p, const ForwardRow<T>& row) const {
+    p.couples_forget ? forward_row<true>(p, row) : forward_row<false>(p, row);
+  }
+  void backward(int /*stage*/, const CellParameters<T>& p, const BackwardRow<T>& row) const {
+    p.couples_forget ? backward_row<true>(p, row) : backward_row<false>(p, row);
+  }
+
+ private:
+  // A choice within the loops would keep them from becoming vector instructions.
+  template <bool couples>
+  void forward_row(const CellParameters<T>& p, const ForwardRow<T>& row) const {
     const std::int64_t n = p.hidden;
-    const bool couples = p.couples_forget;
 #pragma omp simd
     for (std::int64_t j = 0; j < n; ++j) {
       const auto sum = [&](std::int64_t gate) {
@@ -85,9 +94,9 @@ struct Lstm {
     }
   }
 
-  void backward(int /*stage*/, const CellParameters<T>& p, const BackwardRow<T>& row) const {
+  template <bool couples>
+  void backward_row(const CellParameters<T>& p, const BackwardRow<T>& row) const {
     const std::int64_t n = p.hidden;
-    const bool couples = p.couples_forget;
 #pragma omp simd
     for (std::int64_t j = 0; j < n; ++j) {
       const T input = row.slots[j];
