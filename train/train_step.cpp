@@ -97,9 +97,11 @@ PlannedStep TrainStep::State::make_plan(StepKind kind, const std::vector<ValueTy
   StepGraph built =
       build_step_graph(model, options, {parameters, ties}, input_types, types.back(), kind, state);
   const std::int64_t classes = class_count(options.loss, built.graph->outputs()[1]->known_shape());
-  Plan plan(
-      std::move(built.graph),
-      {.device = target_device, .poison = options.poison, .memory_budget = options.memory_budget});
+  constexpr double kShareWorthItsMemory = 0.05;  // adr/0011
+  Plan plan(std::move(built.graph), {.device = target_device,
+                                     .poison = options.poison,
+                                     .memory_budget = options.memory_budget,
+                                     .repeated_share = kShareWorthItsMemory});
   return {kind, std::move(plan), std::move(built.gradient_names), classes};
 }
 

@@ -3,7 +3,7 @@
 // many bytes may be dropped before one value is kept all the same, as a checkpoint, so that no
 // chain of copies becomes long (with steps of sqrt(n) this is Chen's schedule). Each choice is
 // planned. What is chosen is then improved: the dearest values are kept where that still fits.
-// Start at BudgetSearch::run; docs/adr/0011 has the reasons.
+// Start at BudgetSearch::fit; docs/adr/0011 has the reasons.
 #include "core/runtime/budget.h"
 
 #include <algorithm>
@@ -106,7 +106,7 @@ class BudgetSearch {
         boundary_(graph.outputs().front()->producer()),
         candidates_(Forward(graph).candidates()) {}
 
-  BudgetedArena run() {
+  BudgetedArena fit() {
     consider({});
     for (const double density : densities()) {
       try_checkpoints(density);
@@ -119,10 +119,24 @@ class BudgetSearch {
            budget_);
     }
     keep_the_dearest();
-    BudgetedArena result;
-    result.repeats = repeat(best_.dropped);
-    result.arena = order_and_plan(graph_, workspaces_);
-    return result;
+    return take_best();
+  }
+
+  BudgetedArena drop_cheap(double share) {
+    double step_cost = 0;
+    for (const auto& node : graph_.nodes()) {
+      if (!is_view(*node)) step_cost += cost_in_bytes(*node);
+    }
+    consider({});
+    constexpr double kWorthIt = 0.95;
+    const double worth_it = kWorthIt * static_cast<double>(best_.bytes);
+    for (const double density : densities()) {
+      Trial trial = plan(choose(density, std::numeric_limits<double>::infinity(), false));
+      if (trial.cost > share * step_cost) break;
+      if (trial.bytes < std::min<double>(worth_it, static_cast<double>(best_.bytes)))
+        best_ = std::move(trial);
+    }
+    return take_best();
   }
 
  private:
@@ -131,6 +145,13 @@ class BudgetSearch {
     std::size_t bytes = std::numeric_limits<std::size_t>::max();
     double cost = std::numeric_limits<double>::infinity();
   };
+
+  BudgetedArena take_best() {
+    BudgetedArena result;
+    result.repeats = repeat(best_.dropped);
+    result.arena = order_and_plan(graph_, workspaces_);
+    return result;
+  }
 
   /// The limits to try, lowest first: each admits about the same number of bytes more.
   std::vector<double> densities() const {
@@ -264,7 +285,11 @@ class BudgetSearch {
 }  // namespace
 
 BudgetedArena fit_budget(Graph& graph, WorkspaceBytes& workspaces, std::size_t budget) {
-  return BudgetSearch(graph, workspaces, budget).run();
+  return BudgetSearch(graph, workspaces, budget).fit();
+}
+
+BudgetedArena recompute_cheap_values(Graph& graph, WorkspaceBytes& workspaces, double share) {
+  return BudgetSearch(graph, workspaces, std::numeric_limits<std::size_t>::max()).drop_cheap(share);
 }
 
 }  // namespace graft

@@ -71,11 +71,17 @@ struct Plan::State {
 
 /// Places everything, within the budget. Adds kernels for nodes that are added.
 Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels) {
-  const std::vector<Node*> given_order = node_order(*graph);
-  Arena whole = order_and_plan(*graph, workspaces);
-  if (options.memory_budget == 0 || whole.bytes <= options.memory_budget) return whole;
-  reorder(*graph, given_order);
-  BudgetedArena fitting = fit_budget(*graph, workspaces, options.memory_budget);
+  const bool has_budget = options.memory_budget != 0;
+  BudgetedArena fitting;
+  if (!has_budget && options.repeated_share > 0) {
+    fitting = recompute_cheap_values(*graph, workspaces, options.repeated_share);
+  } else {
+    const std::vector<Node*> given_order = node_order(*graph);
+    Arena whole = order_and_plan(*graph, workspaces);
+    if (!has_budget || whole.bytes <= options.memory_budget) return whole;
+    reorder(*graph, given_order);
+    fitting = fit_budget(*graph, workspaces, options.memory_budget);
+  }
   for (const passes::Repeat& repeat : fitting.repeats) {
     if (kernels.contains(repeat.original)) {
       kernels[repeat.node] = prepare_kernel(*repeat.node, *options.device);

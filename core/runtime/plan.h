@@ -25,6 +25,9 @@ struct PlanOptions {
   /// initializers, inputs and what libraries hold. 0: as many as it takes. A graph that takes more
   /// must be a training step (see fit_budget), whose backward part then computes some values again.
   std::size_t memory_budget = 0;
+  /// Of a training step without a budget: the share of its work that may be done twice to save
+  /// memory (see recompute_cheap_values). 0: every value that the backward part reads is kept.
+  double repeated_share = 0;
 };
 
 /// What one step is and what it cost while profiling was on.
