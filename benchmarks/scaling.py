@@ -6,13 +6,15 @@
 Each net is LeNet up to its first pooling, so 20 images of 12 x 12 a sample, then `depth` times a
 3x3 convolution that keeps the size and a ReLU, then an average and a linear layer. `graft bench
 --train` measures it; a table goes to stdout. Both figures should grow as depth and batch do: the
-last column of the table is the step time a layer and sample.
+last column of the table is the step time a layer and sample. Then the depths once more, each with
+the least memory budget that works: there the arena should grow as the square root of the depth.
 """
 
 import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,15 @@ def run(*command):
     return done.stdout
 
 
+def least_budget(*command):
+    """The bytes that the refusal of a budget of one byte names."""
+    done = subprocess.run([*command, "--memory", "1"], capture_output=True, text=True)
+    named = re.search(r"at least (\d+) bytes", done.stderr)
+    if not named:
+        sys.exit(f"scaling: {' '.join(command)} names no least budget: {done.stderr.strip()}")
+    return named.group(1)
+
+
 def make_chain(graft, folder, depth):
     base = os.path.join(folder, "lenet.onnx")
     chain = os.path.join(folder, f"chain{depth}.onnx")
@@ -41,12 +52,13 @@ def make_chain(graft, folder, depth):
     return chain
 
 
-def measure(arguments, folder, depth, batch):
+def measure(arguments, folder, depth, batch, has_budget=False):
     chain = make_chain(arguments.graft, folder, depth)
-    output = run(arguments.graft, "bench", chain, "--train", "--loss", "cross_entropy",
-                 "--optimizer", "sgd", "--lr", "0.001", "--batch", str(batch),
-                 "--threads", str(arguments.threads), "--seconds", str(arguments.seconds), "--json")
-    figures = json.loads(output)
+    bench = [arguments.graft, "bench", chain, "--train", "--loss", "cross_entropy",
+             "--optimizer", "sgd", "--lr", "0.001", "--batch", str(batch),
+             "--threads", str(arguments.threads), "--seconds", str(arguments.seconds), "--json"]
+    budget = ["--memory", least_budget(*bench)] if has_budget else []
+    figures = json.loads(run(*bench, *budget))
     return {"depth": depth, "batch": batch, "step_ms": figures["step_ms_min"],
             "plan_ms": figures["plan_ms"], "arena_mb": figures["arena_bytes"] / 1e6}
 
@@ -63,12 +75,13 @@ def ticks(low, high):
 
 
 class Panel:
-    """A log-log diagram: points, and behind them a line of slope one through the last."""
+    """A log-log diagram: points, and behind them a line of that slope through the last."""
 
     WIDTH, HEIGHT = 230, 170
 
-    def __init__(self, left, top, title, axis, points):
+    def __init__(self, left, top, title, axis, points, slope=1.0):
         self.left, self.top, self.title, self.axis, self.points = left, top, title, axis, points
+        self.slope = slope
         self.marks = ticks(min(y for _, y in points), max(y for _, y in points))
 
     def x(self, value):
@@ -96,8 +109,8 @@ class Panel:
         for value, _ in self.points:
             parts.append(self.text(self.x(value), self.top + self.HEIGHT + 14, value))
         last, most = self.points[-1]
-        first = max(self.points[0][0], last * self.marks[0] / most)
-        parts.append(self.line([(first, most * first / last), (last, most)],
+        first = max(self.points[0][0], last * (self.marks[0] / most) ** (1 / self.slope))
+        parts.append(self.line([(first, most * (first / last) ** self.slope), (last, most)],
                                'stroke="#bbb" stroke-dasharray="4 3"'))
         parts.append(self.line(self.points, 'stroke="#1a6" stroke-width="2"'))
         for x, y in self.points:
@@ -105,9 +118,9 @@ class Panel:
         return parts
 
 
-def draw(by_depth, by_batch):
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 500" font-family="sans-serif"'
-             ' font-size="11">', '<rect width="600" height="500" fill="#fff"/>']
+def draw(by_depth, by_batch, with_budget):
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 740" font-family="sans-serif"'
+             ' font-size="11">', '<rect width="600" height="740" fill="#fff"/>']
     for row, (figure, unit) in enumerate([("step_ms", "step, ms"), ("arena_mb", "arena, MB")]):
         for column, (axis, rows) in enumerate([("depth", by_depth), ("batch", by_batch)]):
             fixed = "batch" if axis == "depth" else "depth"
@@ -115,6 +128,12 @@ def draw(by_depth, by_batch):
             parts += Panel(50 + 290 * column, 30 + 240 * row, unit,
                            f"{axis} ({fixed} {rows[0][fixed]}); dashed: proportional",
                            points).draw()
+    for column, (figure, unit, slope, dashed) in enumerate([
+            ("step_ms", "step within the least budget, ms", 1.0, "proportional"),
+            ("arena_mb", "arena within the least budget, MB", 0.5, "square root")]):
+        points = [(one["depth"], one[figure]) for one in with_budget]
+        parts += Panel(50 + 290 * column, 510, unit,
+                       f"depth (batch {BATCH_OF_DEPTHS}); dashed: {dashed}", points, slope).draw()
     return "\n".join(parts + ["</svg>"]) + "\n"
 
 
@@ -128,18 +147,20 @@ def main():
     print("| depth | batch | step ms | plan ms | arena MB | us a layer and sample |")
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        def sweep(points):
+        def sweep(points, has_budget=False):
             rows = []
             for depth, batch in points:
-                rows.append(measure(arguments, folder, depth, batch))
+                rows.append(measure(arguments, folder, depth, batch, has_budget))
                 print_row(rows[-1])
             return rows
 
         by_depth = sweep([(depth, BATCH_OF_DEPTHS) for depth in DEPTHS])
         by_batch = sweep([(DEPTH_OF_BATCHES, batch) for batch in BATCHES])
+        print("Within the least budget:")
+        with_budget = sweep([(depth, BATCH_OF_DEPTHS) for depth in DEPTHS], has_budget=True)
     if arguments.svg:
         with open(arguments.svg, "w", encoding="utf-8") as file:
-            file.write(draw(by_depth, by_batch))
+            file.write(draw(by_depth, by_batch, with_budget))
 
 
 if __name__ == "__main__":

@@ -30,10 +30,6 @@ struct Match {
   Value* v() const { return product->input(1); }
 };
 
-std::optional<Shape> shape_of(const Value* value) {
-  return value != nullptr && value->shape() ? value->shape()->known() : std::nullopt;
-}
-
 bool have_one_shape(const Value* a, const Value* b) {
   const std::optional<Shape> shape = shape_of(a);
   return shape && shape == shape_of(b);

@@ -14,4 +14,8 @@ std::optional<double> scalar_of(const Value* value) {
   return to_double(tensor).front();
 }
 
+std::optional<Shape> shape_of(const Value* value) {
+  return value != nullptr && value->shape() ? value->shape()->known() : std::nullopt;
+}
+
 }  // namespace graft::passes

@@ -14,4 +14,7 @@ Node* only_reader(const Value* value);
 /// The number of a one-element constant.
 std::optional<double> scalar_of(const Value* value);
 
+/// Nothing of no value, or of one whose shape is not known.
+std::optional<Shape> shape_of(const Value* value);
+
 }  // namespace graft::passes

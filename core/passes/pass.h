@@ -80,6 +80,10 @@ bool split_stacks(Graph& graph);
 /// gradients are made. All shapes of what it replaces must be known.
 bool fuse_attention(Graph& graph);
 
+/// Replaces the nodes that spell out a LayerNormalization or RMSNormalization over the last axes by
+/// that node. Before gradients are made. All shapes of what it replaces must be known.
+bool fuse_layer_norm(Graph& graph);
+
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
 /// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before
 /// gradients are added: those pass through the Casts.

@@ -115,7 +115,9 @@ class SegmentBuilder {
     passes::settle(graph());
     if (passes::decompose_where_needed(graph(), device_)) passes::settle(graph());
     passes::split_stacks(graph());
-    if (passes::fuse_attention(graph())) passes::settle(graph());
+    const bool has_attention = passes::fuse_attention(graph());
+    const bool has_norms = passes::fuse_layer_norm(graph());
+    if (has_attention || has_norms) passes::settle(graph());
     int slot = 0;
     for (const Value* input : passes::required_inputs(graph())) slot_of_[input] = slot++;
   }
