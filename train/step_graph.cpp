@@ -54,11 +54,13 @@ class LossBuilder {
     passes::split_stacks(*graph_);
     passes::fuse_attention(*graph_);
     passes::fuse_layer_norm(*graph_);
+    passes::name_activations(*graph_);
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];
   }
 
   std::unique_ptr<Graph> finish_evaluation() {
+    passes::fuse_feed_forward(*graph_);
     passes::settle(*graph_);
     return std::move(graph_);
   }
@@ -98,8 +100,12 @@ class StepBuilder : public LossBuilder {
     prediction_ = graph_->outputs().front();
   }
 
-  void lower_precision() {
-    if (options_.precision == Precision::bf16) passes::compute_in_bf16(*graph_);
+  void choose_precision() {
+    if (options_.precision == Precision::bf16) {
+      passes::compute_in_bf16(*graph_);
+    } else {
+      passes::fuse_feed_forward(*graph_);
+    }
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];
   }
@@ -216,7 +222,7 @@ StepGraph build_step_graph(const Model& model, const TrainOptions& options, cons
   builder.bind(input_types);
   builder.make_training_form();
   builder.add_loss_node(target_type);
-  builder.lower_precision();
+  builder.choose_precision();
   builder.start_updates();
   builder.add_backward(trained.parameters);
   builder.add_updates(kind, trained.ties);

@@ -55,6 +55,18 @@ std::optional<std::int64_t> attention(const Node& node) {
   return checked_multiply(checked_multiply(q->size() / last(*q), keys), each);
 }
 
+/// Each row meets both weights; the gradient meets the first again, and both twice.
+std::optional<std::int64_t> feed_forward(const Node& node) {
+  const std::optional<Shape> x = known(node.input(0));
+  const std::optional<Shape> w1 = known(node.input(1));
+  const std::optional<Shape> w2 = known(node.input(2));
+  if (!x || !w1 || !w2 || x->rank() == 0) return std::nullopt;
+  const bool is_gradient = node.op_type().ends_with("Grad");
+  const std::int64_t times_w1 = checked_multiply(w1->size(), is_gradient ? 3 : 1);
+  const std::int64_t times_w2 = checked_multiply(w2->size(), is_gradient ? 2 : 1);
+  return checked_multiply(x->size(0, x->rank() - 1), checked_add(times_w1, times_w2));
+}
+
 /// a' b' of an update: see register_product_update.
 std::optional<std::int64_t> product_update(const Node& node) {
   const std::optional<Shape> a = known(node.input(0));
@@ -88,6 +100,9 @@ std::optional<std::int64_t> node_multiply_adds(const Node& node) {
   if (node.is("SgdProductUpdate", kInternalDomain)) return product_update(node);
   if (is_any(node, kInternalDomain, {"TiledAttention", "TiledAttentionGrad"})) {
     return attention(node);
+  }
+  if (is_any(node, kInternalDomain, {"FeedForward", "FeedForwardGrad"})) {
+    return feed_forward(node);
   }
   if (is_any(node, "", {"LSTM", "GRU", "RNN"}) ||
       is_any(node, kInternalDomain,

@@ -30,25 +30,6 @@ struct Match {
   Value* v() const { return product->input(1); }
 };
 
-bool have_one_shape(const Value* a, const Value* b) {
-  const std::optional<Shape> shape = shape_of(a);
-  return shape && shape == shape_of(b);
-}
-
-/// x times or by a constant, or the constant times x: goes on to x.
-bool skip_factor(Value*& value, double& scale) {
-  Node* const node = value->producer();
-  if (node == nullptr || !(node->is("Mul") || node->is("Div"))) return false;
-  for (const int at : node->is("Mul") ? std::vector<int>{0, 1} : std::vector<int>{0}) {
-    const std::optional<double> factor = scalar_of(node->input(1 - at));
-    if (!factor || !have_one_shape(node->input(at), value)) continue;
-    scale = node->is("Mul") ? scale * *factor : scale / *factor;
-    value = node->input(at);
-    return true;
-  }
-  return false;
-}
-
 /// Whether what trains, or changes between runs, enters the value.
 bool depends_on_variable(const Value* value, std::unordered_set<const Value*>& seen) {
   if (value == nullptr || !seen.insert(value).second) return false;

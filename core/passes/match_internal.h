@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/base/shape.h"
 #include "core/graph/graph.h"
 
 namespace graft::passes {
@@ -14,7 +15,14 @@ Node* only_reader(const Value* value);
 /// The number of a one-element constant.
 std::optional<double> scalar_of(const Value* value);
 
-/// Nothing of no value, or of one whose shape is not known.
+/// The shape if it is known as a whole.
 std::optional<Shape> shape_of(const Value* value);
+
+/// Whether both have shapes that are known and the same.
+bool have_one_shape(const Value* a, const Value* b);
+
+/// Where the value is x times or by a constant, or a constant times x, and has the shape of x: goes
+/// on to x, and `factor` takes in the constant.
+bool skip_factor(Value*& value, double& factor);
 
 }  // namespace graft::passes

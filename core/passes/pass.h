@@ -84,6 +84,15 @@ bool fuse_attention(Graph& graph);
 /// that node. Before gradients are made. All shapes of what it replaces must be known.
 bool fuse_layer_norm(Graph& graph);
 
+/// Replaces Gelu, its tanh approximation and Swish, spelled out in simpler ops, by the one op that
+/// each is: fewer values are kept for the gradient. All shapes of what it replaces must be known.
+bool name_activations(Graph& graph);
+
+/// Replaces two f32 products with an activation between them by FeedForward, which never has the
+/// hidden values in memory as a whole: where these are wider than what goes in and comes out, and
+/// nothing else reads them. Before gradients are made.
+bool fuse_feed_forward(Graph& graph);
+
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
 /// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before
 /// gradients are added: those pass through the Casts.

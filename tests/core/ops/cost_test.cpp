@@ -26,6 +26,21 @@ TEST(Cost, AttentionMeetsEachKeyTwiceAndItsGradientFiveTimes) {
   EXPECT_EQ(node_multiply_adds(*backward), 2 * 3 * 5 * (3 * 4 + 2 * 7));
 }
 
+TEST(Cost, FeedForwardMeetsEachWeightOnceAndItsGradientMeetsTheFirstThreeTimes) {
+  Graph graph;
+  Builder builder(graph);
+  Value* const x = input(graph, {2, 3, 4});
+  Value* const w1 = input(graph, {4, 10});
+  Value* const w2 = input(graph, {10, 7});
+  const Attributes attributes{{"activation", "Relu"}};
+  const Node* const forward =
+      builder.node("FeedForward", kInternalDomain, {x, w1, w2}, 1, attributes);
+  EXPECT_EQ(node_multiply_adds(*forward), 6 * (4 * 10 + 10 * 7));
+  const Node* const backward = builder.node("FeedForwardGrad", kInternalDomain,
+                                            {x, w1, w2, forward->output()}, 3, attributes);
+  EXPECT_EQ(node_multiply_adds(*backward), 6 * (3 * 4 * 10 + 2 * 10 * 7));
+}
+
 TEST(Cost, AnUpdateByAProductIsThatProduct) {
   Graph graph;
   Builder builder(graph);
