@@ -60,7 +60,7 @@ class LossBuilder {
   }
 
   std::unique_ptr<Graph> finish_evaluation() {
-    passes::fuse_feed_forward(*graph_);
+    passes::fuse_feed_forward(*graph_, /*is_for_gradient=*/false);
     passes::settle(*graph_);
     return std::move(graph_);
   }
@@ -104,7 +104,7 @@ class StepBuilder : public LossBuilder {
     if (options_.precision == Precision::bf16) {
       passes::compute_in_bf16(*graph_);
     } else {
-      passes::fuse_feed_forward(*graph_);
+      passes::fuse_feed_forward(*graph_, /*is_for_gradient=*/true);
     }
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];

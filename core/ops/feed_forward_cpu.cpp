@@ -13,6 +13,16 @@ namespace graft {
 namespace feed_forward {
 namespace {
 
+/// h = x w1 + b1 for some rows and columns; w1: packed.
+template <class Products, class T>
+void make_hidden(const KernelArgs& args, const Sizes& n, const T* w1, const T* b1, Range range,
+                 std::int64_t row, std::int64_t rows, T* h) {
+  fill_rows(b1 == nullptr ? b1 : b1 + range.first, rows, range.count, h);
+  Products::template product<true>(args.input<T>(kX) + row * n.width, n.width,
+                                   w1 + n.width * range.first, range.count,
+                                   {rows, n.width, range.count}, h, range.count);
+}
+
 template <class Products>
 class ForwardKernel {
   using T = typename Products::Number;
@@ -48,12 +58,12 @@ class ForwardKernel {
 
   void add_strip(const KernelArgs& args, const T* w1, Range range, std::int64_t row,
                  std::int64_t rows, T* h) const {
-    const T* const b1 = args.input<T>(kForwardB1);
     T* const a = h + kStripSize;
-    fill_rows(b1 == nullptr ? b1 : b1 + range.first, rows, range.count, h);
-    Products::template product<true>(args.input<T>(kX) + row * n_.width, n_.width,
-                                     w1 + n_.width * range.first, range.count,
-                                     {rows, n_.width, range.count}, h, range.count);
+    make_hidden<Products>(args, n_, w1, args.input<T>(kForwardB1), range, row, rows, h);
+    if (T* const hidden = args.output<T>(1)) {
+      copy_rows(h, range.count, rows, range.count, hidden + row * n_.hidden + range.first,
+                n_.hidden);
+    }
     activation_.apply(rows * range.count, h, a);
     Products::template product<true>(a, range.count, args.input<T>(kW2) + range.first * n_.columns,
                                      n_.columns, {rows, range.count, n_.columns},
@@ -68,14 +78,6 @@ class ForwardKernel {
   std::size_t strips_;
 };
 
-/// Gradients that are sums over rows.
-template <class T>
-struct WeightGradients {
-  T* w1;
-  T* w2;
-  T* b1;
-};
-
 template <class Products>
 class GradKernel {
   using T = typename Products::Number;
@@ -86,7 +88,7 @@ class GradKernel {
     WorkspaceLayout layout;
     const std::int64_t w1_size = checked_multiply(n_.width, n_.hidden);
     const std::int64_t w2_size = checked_multiply(n_.columns, n_.hidden);
-    w1_ = layout.reserve<T>(w1_size);
+    w1_ = layout.reserve<T>(request.has_input(kGradHidden) ? 0 : w1_size);
     w1_rows_ = layout.reserve<T>(request.has_output(kDx) ? w1_size : 0);
     w2_columns_ = layout.reserve<T>(w2_size);
     blocks_ = layout.reserve<T>(pieces_.count * kScratchSize);
@@ -103,7 +105,10 @@ class GradKernel {
   }
 
   void operator()(const KernelArgs& args) const {
-    pack_ranges(args.input<T>(kW1), n_.hidden, 1, n_.width, n_.hidden, workspace_at<T>(args, w1_));
+    if (args.input<T>(kGradHidden) == nullptr) {
+      pack_ranges(args.input<T>(kW1), n_.hidden, 1, n_.width, n_.hidden,
+                  workspace_at<T>(args, w1_));
+    }
     pack_ranges(args.input<T>(kW2), 1, n_.columns, n_.columns, n_.hidden,
                 workspace_at<T>(args, w2_columns_));
     if (args.output<T>(kDx) != nullptr) {
@@ -155,8 +160,7 @@ class GradKernel {
     for_each_range(n_.hidden, [&](Range range) {
       for_each_strip(rows, [&](std::int64_t strip, std::int64_t count) {
         const std::int64_t at = strip * range.count;
-        make_strip(args, range, count, x + strip * n_.width, dy + strip * n_.columns, scratch,
-                   a + at, dh + at);
+        make_strip(args, range, row + strip, count, scratch, a + at, dh + at);
         if (dx == nullptr) return;
         Products::template product<true>(
             dh + at, range.count, workspace_at<T>(args, w1_rows_) + range.first * n_.width,
@@ -167,17 +171,20 @@ class GradKernel {
   }
 
   /// a and dh of a strip.
-  void make_strip(const KernelArgs& args, Range range, std::int64_t rows, const T* x, const T* dy,
-                  T* h, T* a, T* dh) const {
-    const T* const b1 = args.input<T>(kGradB1);
-    fill_rows(b1 == nullptr ? b1 : b1 + range.first, rows, range.count, h);
-    Products::template product<true>(x, n_.width,
-                                     workspace_at<T>(args, w1_) + n_.width * range.first,
-                                     range.count, {rows, n_.width, range.count}, h, range.count);
+  void make_strip(const KernelArgs& args, Range range, std::int64_t row, std::int64_t rows, T* h,
+                  T* a, T* dh) const {
+    if (const T* const hidden = args.input<T>(kGradHidden)) {
+      copy_rows(hidden + row * n_.hidden + range.first, n_.hidden, rows, range.count, h,
+                range.count);
+    } else {
+      make_hidden<Products>(args, n_, workspace_at<const T>(args, w1_), args.input<T>(kGradB1),
+                            range, row, rows, h);
+    }
     activation_.apply(rows * range.count, h, a);
-    Products::template product<false>(
-        dy, n_.columns, workspace_at<T>(args, w2_columns_) + n_.columns * range.first, range.count,
-        {rows, n_.columns, range.count}, dh, range.count);
+    Products::template product<false>(args.input<T>(kGradDy) + row * n_.columns, n_.columns,
+                                      workspace_at<T>(args, w2_columns_) + n_.columns * range.first,
+                                      range.count, {rows, n_.columns, range.count}, dh,
+                                      range.count);
     activation_.apply_gradient(rows * range.count, h, a, dh, dh);
   }
 

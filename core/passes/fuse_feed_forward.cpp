@@ -76,22 +76,25 @@ struct Match {
   Linear second;
 };
 
-/// Whether the kernel in registers takes it, and it is worth it. Making the hidden values once more
-/// costs about as much as storing and reading them where they have up to 256 terms.
+std::int64_t columns_of(const Value* value) {
+  const Shape shape = value->known_shape();
+  return shape[shape.rank() - 1];
+}
+
+/// Whether the kernel in registers takes it, and it is worth it: with longer rows, the products of
+/// oneDNN gain more than what the separate ops lose.
 bool pays(const Match& match) {
   constexpr std::int64_t kVector = 16;
   constexpr std::int64_t kMostWidth = 256;
   constexpr std::int64_t kLeastRows = 256;
-  const Shape x = match.first.x->known_shape();
-  const Shape h = match.first.result->known_shape();
-  const Shape y = match.second.result->known_shape();
-  const std::int64_t width = x[x.rank() - 1];
-  const std::int64_t hidden = h[h.rank() - 1];
-  const std::int64_t columns = y[y.rank() - 1];
+  const std::int64_t width = columns_of(match.first.x);
+  const std::int64_t hidden = columns_of(match.first.result);
+  const std::int64_t columns = columns_of(match.second.result);
+  const std::int64_t rows = hidden == 0 ? 0 : match.first.result->known_shape().size() / hidden;
   const bool are_vectors = (width | hidden | columns) % kVector == 0;
   return match.first.x->dtype() == DType::f32 && are_vectors && width > 0 && columns > 0 &&
          std::max(width, columns) <= kMostWidth && hidden >= 2 * std::max(width, columns) &&
-         h.size() / hidden >= kLeastRows;
+         rows >= kLeastRows;
 }
 
 std::optional<Match> match(Node& activation) {
@@ -107,7 +110,13 @@ std::optional<Match> match(Node& activation) {
   return pays(found) ? std::optional(found) : std::nullopt;
 }
 
-void fuse(Graph& graph, const Match& match) {
+/// Whether storing hidden values for the gradient takes less time than making them again.
+bool should_keep_hidden(const Match& match) {
+  constexpr std::int64_t kManyTerms = 128;
+  return columns_of(match.first.x) >= kManyTerms;
+}
+
+void fuse(Graph& graph, const Match& match, bool is_for_gradient) {
   Builder builder(graph, match.second.result->producer());
   const auto weight = [&](const Linear& linear) {
     const Expr w = builder.expr(linear.w);
@@ -115,22 +124,23 @@ void fuse(Graph& graph, const Match& match) {
   };
   Attributes attributes = match.activation->attributes;
   attributes.set({"activation", AttributeValue(std::string(match.activation->op_type()))});
+  const int outputs = is_for_gradient && should_keep_hidden(match) ? 2 : 1;
+  const std::vector<Expr> inputs{builder.expr(match.first.x), weight(match.first),
+                                 weight(match.second), builder.expr(match.first.bias),
+                                 builder.expr(match.second.bias)};
   const Expr y =
-      call_internal("FeedForward",
-                    {builder.expr(match.first.x), weight(match.first), weight(match.second),
-                     builder.expr(match.first.bias), builder.expr(match.second.bias)},
-                    std::move(attributes));
+      call_multi("FeedForward", kInternalDomain, inputs, outputs, std::move(attributes)).front();
   graph.replace_all_uses(match.second.result, y.value());
 }
 
 }  // namespace
 
-bool fuse_feed_forward(Graph& graph) {
+bool fuse_feed_forward(Graph& graph, bool is_for_gradient) {
   std::vector<Match> found;
   for (const auto& node : graph.nodes()) {
     if (const std::optional<Match> one = match(*node)) found.push_back(*one);
   }
-  for (const Match& one : found) fuse(graph, one);
+  for (const Match& one : found) fuse(graph, one, is_for_gradient);
   if (!found.empty()) eliminate_dead(graph);
   verify_in_debug(graph);
   return !found.empty();

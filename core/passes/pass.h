@@ -88,10 +88,11 @@ bool fuse_layer_norm(Graph& graph);
 /// each is: fewer values are kept for the gradient. All shapes of what it replaces must be known.
 bool name_activations(Graph& graph);
 
-/// Replaces two f32 products with an activation between them by FeedForward, which never has the
-/// hidden values in memory as a whole: where these are wider than what goes in and comes out, and
-/// nothing else reads them. Before gradients are made.
-bool fuse_feed_forward(Graph& graph);
+/// Replaces two f32 products with an activation between them by FeedForward, which works by blocks
+/// of rows: where the hidden values are wider than what goes in and comes out, and nothing else
+/// reads them. Before gradients are made: `is_for_gradient` says whether they will be, since then
+/// it may pay to store hidden values.
+bool fuse_feed_forward(Graph& graph, bool is_for_gradient);
 
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
 /// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before

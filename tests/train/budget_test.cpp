@@ -32,6 +32,26 @@ Model deep_net(int depth, bool drops) {
   return model;
 }
 
+/// x [N,128], `depth` times x + gelu(x w1) w2: hidden values that are kept for the gradient.
+Model feed_forward_net(int depth) {
+  Model model;
+  model.set_opset("", 20);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 128}}));
+  const auto weight = [&](const Shape& shape) {
+    const auto seed = static_cast<std::uint64_t>(graph.initializers().size()) + 1;
+    Tensor numbers = test::random_tensor(shape, seed);
+    for (float& value : numbers.values<float>()) value *= 0.1F;
+    return builder.expr(graph.add_initializer(text("w", seed), std::move(numbers)));
+  };
+  for (int i = 0; i < depth; ++i) {
+    x = x + matmul(call("Gelu", {matmul(x, weight({128, 256}))}), weight({256, 128}));
+  }
+  graph.add_output(x.value());
+  return model;
+}
+
 struct Outcome {
   std::vector<float> losses;
   std::vector<Tensor> weights;
@@ -87,6 +107,7 @@ struct Case {
 
 Model make(const Case& one) {
   if (one.net == "deep") return deep_net(12, true);
+  if (one.net == "feed_forward") return feed_forward_net(6);
   return make_net(
       one.net,
       Shape(std::vector<std::int64_t>(one.batch.dims().begin() + 1, one.batch.dims().end())), 10,
@@ -114,6 +135,7 @@ TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Nets, Budget,
                          testing::Values(Case{"deep", {256, 16}, SGD{.lr = 0.1F, .momentum = 0.9F}},
+                                         Case{"feed_forward", {256, 128}, SGD{.lr = 0.1F}},
                                          Case{"resnet20", {6, 3, 16, 16}, AdamW{}},
                                          Case{"mobilenetv2", {2, 3, 32, 32}, SGD{.lr = 0.01F}}),
                          [](const auto& one) { return one.param.net; });

@@ -9,21 +9,22 @@ namespace {
 
 /// 256 rows of 16, 32 hidden values, 16 results.
 struct Operands {
-  explicit Operands(DType dtype = DType::f32, std::int64_t rows = 256, std::int64_t width = 16)
+  explicit Operands(DType dtype = DType::f32, std::int64_t rows = 256, std::int64_t width = 16,
+                    std::int64_t hidden = 32)
       : builder(graph) {
     const auto input = [&](std::string_view name, const Shape& shape) {
       return builder.expr(graph.add_input(name, {dtype, SymShape(shape)}));
     };
     x = input("x", {rows / 4, 4, width});
-    w1 = input("w1", {width, 32});
-    b1 = input("b1", {32});
-    w2 = input("w2", {32, 16});
+    w1 = input("w1", {width, hidden});
+    b1 = input("b1", {hidden});
+    w2 = input("w2", {hidden, 16});
     b2 = input("b2", {16});
   }
   /// Whether the pass makes one node of the graph that gives y, or leaves it alone.
   bool fuse(const Expr& y) {
     graph.add_output(y.value());
-    const bool changed = passes::fuse_feed_forward(graph);
+    const bool changed = passes::fuse_feed_forward(graph, true);
     EXPECT_EQ(changed, graph.nodes().back()->is("FeedForward", kInternalDomain));
     return changed;
   }
@@ -49,7 +50,7 @@ TEST(FuseFeedForward, ProductsAndSumsBecomeOneNode) {
       R"(net(x: f32[64,4,16], w1: f32[16,32], b1: f32[32], w2: f32[32,16], b2: f32[16]) -> (feedforward: f32[64,4,16])
   feedforward: f32[64,4,16] = ai.graft.FeedForward(x, w1, w2, b1, b2) {activation = "Relu"}
 )");
-  EXPECT_FALSE(passes::fuse_feed_forward(o.graph));
+  EXPECT_FALSE(passes::fuse_feed_forward(o.graph, true));
 }
 
 TEST(FuseFeedForward, BiasesMayBeMissing) {
@@ -81,7 +82,7 @@ TEST(FuseFeedForward, AnAddendThatIsNoBiasStaysOutside) {
   EXPECT_TRUE(o.x.shape() == (Shape{64, 4, 16}));
   const Expr y = matmul(relu(matmul(o.x, o.w1) + o.b1), o.w2);
   o.graph.add_output((o.x + y).value());
-  EXPECT_TRUE(passes::fuse_feed_forward(o.graph));
+  EXPECT_TRUE(passes::fuse_feed_forward(o.graph, true));
   EXPECT_EQ(o.graph.node_count(), 2U);
 }
 
@@ -93,6 +94,18 @@ TEST(FuseFeedForward, HiddenValuesThatAreReadStay) {
   Operands gated;
   const Expr a = relu(matmul(gated.x, gated.w1));
   EXPECT_FALSE(gated.fuse(matmul(a * gated.b1, gated.w2)));
+}
+
+TEST(FuseFeedForward, LongSumsAreKeptForTheGradient) {
+  const auto outputs = [](std::int64_t width, bool is_for_gradient) {
+    Operands o(DType::f32, 256, width, 2 * width);
+    o.graph.add_output(matmul(relu(matmul(o.x, o.w1) + o.b1), o.w2).value());
+    EXPECT_TRUE(passes::fuse_feed_forward(o.graph, is_for_gradient));
+    return o.graph.nodes().back()->output_count();
+  };
+  EXPECT_EQ(outputs(64, true), 1);
+  EXPECT_EQ(outputs(128, true), 2);
+  EXPECT_EQ(outputs(128, false), 1);
 }
 
 TEST(FuseFeedForward, OnlyWhereItPays) {
