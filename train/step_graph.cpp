@@ -53,6 +53,7 @@ class LossBuilder {
     passes::decompose(*graph_);
     passes::split_stacks(*graph_);
     passes::fuse_attention(*graph_);
+    passes::pool_before_relu(*graph_);
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];
   }

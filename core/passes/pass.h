@@ -80,6 +80,11 @@ bool split_stacks(Graph& graph);
 /// gradients are made. All shapes of what it replaces must be known.
 bool fuse_attention(Graph& graph);
 
+/// Lets a MaxPool without padding pass before the Relu behind a convolution, which then has fewer
+/// elements to go over, forward and backward. The same numbers come out, and the same gradients:
+/// where the Relu makes all of a window 0, none passes. Before gradients are made.
+bool pool_before_relu(Graph& graph);
+
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
 /// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before
 /// gradients are added: those pass through the Casts.
