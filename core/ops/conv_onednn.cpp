@@ -3,6 +3,7 @@
 
 #include "core/ops/column_sums_internal.h"
 #include "core/ops/conv_geometry.h"
+#include "core/ops/onednn_columns_internal.h"
 #include "core/ops/onednn_internal.h"
 #include "core/ops/registry.h"
 
@@ -205,6 +206,9 @@ Kernel conv_input_grad_kernel(KernelRequest& request) {
   if (!problem.is_supported()) return {};
   if (suits_product(problem.geometry, request.output(), request.input(0))) {
     return input_product(problem.geometry);
+  }
+  if (lies_in_rows(request.output()) && lies_in_rows(request.input(0))) {
+    if (Kernel columns = input_grad_by_columns(request, problem.geometry)) return columns;
   }
   const DType dtype = problem.dtype;
   // In bf16 oneDNN does these fifty times slower.
