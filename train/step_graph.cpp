@@ -55,6 +55,7 @@ class LossBuilder {
     passes::fuse_attention(*graph_);
     passes::fuse_layer_norm(*graph_);
     passes::name_activations(*graph_);
+    passes::pool_before_relu(*graph_);
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];
   }

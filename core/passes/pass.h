@@ -94,6 +94,11 @@ bool name_activations(Graph& graph);
 /// it may pay to store hidden values.
 bool fuse_feed_forward(Graph& graph, bool is_for_gradient);
 
+/// Lets a MaxPool without padding pass before the Relu behind a convolution, which then has fewer
+/// elements to go over, forward and backward. The same numbers come out, and the same gradients:
+/// where the Relu makes all of a window 0, none passes. Before gradients are made.
+bool pool_before_relu(Graph& graph);
+
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
 /// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before
 /// gradients are added: those pass through the Casts.
