@@ -40,16 +40,6 @@ TEST(CpuDevice, MemoryIsAlignedAndDistinct) {
   }
 }
 
-TEST(CpuDevice, LargeBlocksStartAtAHugePage) {
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  for (const std::size_t bytes : {2 * kHugePage, 3 * kHugePage + 5}) {
-    void* const memory = cpu().allocate(bytes);
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % kHugePage, 0U);
-    std::memset(memory, 1, bytes);
-    cpu().deallocate(memory);
-  }
-}
-
 TEST(CpuDevice, SizesNearTheLimitAreAMemoryError) {
   EXPECT_EQ(kind_of([] { cpu().allocate(std::numeric_limits<std::size_t>::max() - 3); }),
             ErrorKind::memory);
