@@ -1,5 +1,7 @@
 // f(x w1 + b1) w2 + b2, as exporters write it: a MatMul and an Add, or a Gemm. A match starts at
 // the activation.
+#include <ranges>
+
 #include "core/ops/builder.h"
 #include "core/ops/feed_forward_internal.h"
 #include "core/passes/match_internal.h"
@@ -140,7 +142,8 @@ bool fuse_feed_forward(Graph& graph, bool is_for_gradient) {
   for (const auto& node : graph.nodes()) {
     if (const std::optional<Match> one = match(*node)) found.push_back(*one);
   }
-  for (const Match& one : found) fuse(graph, one, is_for_gradient);
+  // The last first: an earlier one is then replaced in what reads it, too.
+  for (const Match& one : std::views::reverse(found)) fuse(graph, one, is_for_gradient);
   if (!found.empty()) eliminate_dead(graph);
   verify_in_debug(graph);
   return !found.empty();

@@ -2,6 +2,7 @@
 // the same without mean and bias (RMS). A match starts at the quotient and walks up to x; start
 // reading at `match`.
 #include <algorithm>
+#include <ranges>
 
 #include "core/ops/builder.h"
 #include "core/ops/infer.h"
@@ -163,7 +164,8 @@ bool fuse_layer_norm(Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (const std::optional<Match> one = match(*node)) found.push_back(*one);
   }
-  for (const Match& one : found) fuse(graph, one);
+  // The last first: an earlier one is then replaced in what reads it, too.
+  for (const Match& one : std::views::reverse(found)) fuse(graph, one);
   if (!found.empty()) eliminate_dead(graph);
   verify_in_debug(graph);
   return !found.empty();

@@ -59,6 +59,16 @@ TEST(FuseLayerNorm, DifferencesWrittenTwiceAndReciprocalsToo) {
   ASSERT_EQ(o.graph.node_count(), 1U) << print(o.graph);
 }
 
+TEST(FuseLayerNorm, OneBehindAnother) {
+  Operands o;
+  const auto norm = [&](const Expr& x) {
+    const Expr d = x - o.mean(x, {-1});
+    return d / o.root(o.mean(o.square(d), {-1})) * o.scale + o.bias;
+  };
+  EXPECT_TRUE(o.fuse(norm(norm(o.x))));
+  EXPECT_EQ(o.graph.node_count(), 2U) << print(o.graph);
+}
+
 TEST(FuseLayerNorm, WithoutParametersTheScaleIsOne) {
   Operands o;
   const Expr d = o.x - o.mean(o.x, {1, 2});
