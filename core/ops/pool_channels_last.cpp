@@ -30,68 +30,111 @@ V load_as(const T* from) {
   return v;
 }
 
-template <class T>
-void max_pool(const PoolImages& g, const PoolWindows& windows, const T* x, T* y) {
-  g.for_each_row([&](std::int64_t image, std::int64_t first, std::int64_t last) {
-    const T* const from = x + image * g.input_positions() * g.channels;
-    T* const to = y + image * g.output_positions() * g.channels;
-    g.for_each_output(first, last, [&](std::int64_t at, const auto& output) {
-      windows.visit(g, output, [&](const PoolTaps& taps, std::int64_t start) {
-        if (taps.count == 0) {  // the window lies in the padding
-          std::fill_n(to + at * g.channels, g.channels, -std::numeric_limits<T>::infinity());
-          return;
-        }
-        for_each_group<T>(g.channels, [&]<class V>(std::int64_t c) {
-          V best = load_as<V>(from + start + taps[0] + c);
-          for (std::int64_t tap = 1; tap < taps.count; ++tap) {
-            best = greater_of(best, load_as<V>(from + start + taps[tap] + c));
-          }
-          std::memcpy(to + at * g.channels + c, &best, sizeof(best));
+/// A run of outputs along a row, whose windows have the same taps. `known` is the number of taps
+/// where the compiler may know it, so that loops over them unroll, else 0.
+template <int known, class T>
+struct MaxRun {
+  template <class Body>
+  void for_each_tap(Body&& body) const {
+    if constexpr (known > 0) {
+      unroll<known>([&]<int tap>() { body(tap); });
+    } else {
+      for (std::int64_t tap = 0; tap < taps.count; ++tap) body(tap);
+    }
+  }
+
+  void maximum(const T* x, T* y) const {
+    for (std::int64_t i = 0; i < count; ++i, x += step, y += channels) {
+      for_each_group<T>(channels, [=, this]<class V>(std::int64_t c) {
+        V best = load_as<V>(x + taps[0] + c);
+        for_each_tap([&](std::int64_t tap) {
+          if (tap > 0) best = greater_of(best, load_as<V>(x + taps[tap] + c));
+        });
+        std::memcpy(y + c, &best, sizeof(best));
+      });
+    }
+  }
+
+  /// The gradient goes to the first maximum, whose tap is found again.
+  template <bool adds>
+  void gradient(const T* x, const T* dy, T* dx) const {
+    for (std::int64_t i = 0; i < count; ++i, x += step, dy += channels, dx += step) {
+      for_each_group<T>(channels, [=, this]<class V>(std::int64_t c) {
+        V best = load_as<V>(x + taps[0] + c);
+        V winner{};
+        for_each_tap([&](std::int64_t tap) {
+          if (tap == 0) return;
+          const V value = load_as<V>(x + taps[tap] + c);
+          winner = if_greater(value, best, V{} + static_cast<T>(tap), winner);
+          best = greater_of(best, value);
+        });
+        const V gradient = load_as<V>(dy + c);
+        for_each_tap([&](std::int64_t tap) {
+          T* const target = dx + taps[tap] + c;
+          V sum = winner == V{} + static_cast<T>(tap) ? gradient : V{};
+          if constexpr (adds) sum += load_as<V>(target);
+          std::memcpy(target, &sum, sizeof(sum));
         });
       });
-    });
+    }
+  }
+
+  const PoolTaps& taps;
+  std::int64_t count;
+  std::int64_t step;
+  std::int64_t channels;
+};
+
+/// Calls body(MaxRun).
+template <class T, class Body>
+void with_run(const PoolTaps& taps, std::int64_t count, std::int64_t step, std::int64_t channels,
+              Body&& body) {
+  if (taps.count == 4) return body(MaxRun<4, T>{taps, count, step, channels});
+  if (taps.count == 9) return body(MaxRun<9, T>{taps, count, step, channels});
+  body(MaxRun<0, T>{taps, count, step, channels});
+}
+
+template <class T>
+void max_pool(const PoolImages& g, const PoolWindows& windows, const T* x, T* y) {
+  g.for_each_row([&](std::int64_t image, std::int64_t row, std::int64_t) {
+    const T* const from = x + image * g.input_positions() * g.channels;
+    T* const to = y + (image * g.output_positions() + row * g.axes[2].output) * g.channels;
+    windows.visit_row(
+        g, row, [&](const PoolTaps& taps, std::int64_t start, std::int64_t w, std::int64_t count) {
+          T* const maxima = to + w * g.channels;
+          if (taps.count == 0) {  // the window lies in the padding
+            std::fill_n(maxima, g.channels, -std::numeric_limits<T>::infinity());
+            return;
+          }
+          with_run<T>(taps, count, windows.step(), g.channels,
+                      [&](const auto& run) { run.maximum(from + start, maxima); });
+        });
   });
 }
 
-/// The number of the first tap with the maximum.
-template <class V, class T>
-V winning_tap(const PoolTaps& taps, const T* from) {
-  V best = load_as<V>(from + taps[0]);
-  V winner{};
-  for (std::int64_t tap = 1; tap < taps.count; ++tap) {
-    const V value = load_as<V>(from + taps[tap]);
-    winner = if_greater(value, best, V{} + static_cast<T>(tap), winner);
-    best = greater_of(best, value);
-  }
-  return winner;
-}
-
-/// The gradient goes to the first maximum, whose tap is found again.
 template <class T>
 void max_pool_grad(const PoolImages& g, const PoolWindows& windows, const T* x, const T* dy,
                    T* dx) {
   g.for_each_image([&](std::int64_t image) {
-    const std::int64_t image_at = image * g.input_positions() * g.channels;
-    const T* const from = x + image_at;
-    T* const to = dx + image_at;
+    const T* const from = x + image * g.input_positions() * g.channels;
+    const T* const gradients = dy + image * g.output_positions() * g.channels;
+    T* const to = dx + image * g.input_positions() * g.channels;
     if (!windows.cover_all) std::fill_n(to, g.input_positions() * g.channels, T(0));
-    g.for_each_output(0, g.rows(), [&](std::int64_t at, const auto& output) {
-      const T* const gradients = dy + (image * g.output_positions() + at) * g.channels;
-      windows.visit(g, output, [&](const PoolTaps& taps, std::int64_t start) {
-        if (taps.count == 0) return;
-        for_each_group<T>(g.channels, [&]<class V>(std::int64_t c) {
-          const V winner = winning_tap<V>(taps, from + start + c);
-          const V gradient = load_as<V>(gradients + c);
-          const V zero{};
-          for (std::int64_t tap = 0; tap < taps.count; ++tap) {
-            T* const target = to + start + taps[tap] + c;
-            V sum = winner == V{} + static_cast<T>(tap) ? gradient : zero;
-            if (!windows.are_disjoint) sum += load_as<V>(target);
-            std::memcpy(target, &sum, sizeof(sum));
-          }
-        });
-      });
-    });
+    for (std::int64_t row = 0; row < g.rows(); ++row) {
+      windows.visit_row(
+          g, row,
+          [&](const PoolTaps& taps, std::int64_t start, std::int64_t w, std::int64_t count) {
+            if (taps.count == 0) return;
+            const T* const gradient = gradients + (row * g.axes[2].output + w) * g.channels;
+            with_run<T>(taps, count, windows.step(), g.channels, [&](const auto& run) {
+              if (windows.are_disjoint) {
+                run.template gradient<false>(from + start, gradient, to + start);
+              } else {
+                run.template gradient<true>(from + start, gradient, to + start);
+              }
+            });
+          });
+    }
   });
 }
 

@@ -123,18 +123,32 @@ class PoolWindows {
       cover_all = cover_all && axis.stride == axis.kernel && axis.pad_begin == 0 &&
                   axis.input == axis.output * axis.kernel;
     }
-    if (!is_inner(first)) return;
+    for (const Span& outputs : inner_) {
+      if (outputs.count() == 0) return;
+    }
     taps_ = PoolTaps(g, first);
     const std::int64_t start = start_of(first);
     for (std::int64_t& offset : taps_.offsets) offset -= start;
   }
 
-  /// Calls body(taps, start): tap i of this output is the element start + taps[i].
+  /// Calls body(taps, start, w, count) for runs of outputs, w the first in the row: tap i of output
+  /// w + k is the element start + k * step() + taps[i] of the image.
   template <class Body>
-  void visit(const PoolImages& g, const std::array<std::int64_t, 3>& output, Body&& body) const {
-    if (is_inner(output)) return body(taps_, start_of(output));
-    body(PoolTaps(g, output), std::int64_t{0});
+  void visit_row(const PoolImages& g, std::int64_t row, Body&& body) const {
+    std::array<std::int64_t, 3> output{row / axes_[1].output, row % axes_[1].output, 0};
+    std::int64_t& w = output[2];
+    const auto visit_border = [&](std::int64_t last) {
+      for (; w < last; ++w) body(PoolTaps(g, output), std::int64_t{0}, w, std::int64_t{1});
+    };
+    if (is_inner(0, output) && is_inner(1, output) && inner_[2].count() > 0) {
+      visit_border(inner_[2].first);
+      body(taps_, start_of(output), w, inner_[2].count());
+      w = inner_[2].last;
+    }
+    visit_border(axes_[2].output);
   }
+  /// Elements between the windows of neighbouring outputs of a row.
+  std::int64_t step() const { return axes_[2].stride * channels_; }
 
   bool are_disjoint = true;
   /// Every element of the image is in one.
@@ -144,11 +158,8 @@ class PoolWindows {
   static bool is_whole(const WindowAxis& axis, std::int64_t output) {
     return axis.taps_of_output(output).count() == axis.kernel;
   }
-  bool is_inner(const std::array<std::int64_t, 3>& output) const {
-    for (std::size_t i = 0; i < output.size(); ++i) {
-      if (output[i] < inner_[i].first || output[i] >= inner_[i].last) return false;
-    }
-    return true;
+  bool is_inner(std::size_t axis, const std::array<std::int64_t, 3>& output) const {
+    return output[axis] >= inner_[axis].first && output[axis] < inner_[axis].last;
   }
   std::int64_t start_of(const std::array<std::int64_t, 3>& output) const {
     const auto& [depth, height, width] = axes_;
