@@ -89,6 +89,14 @@ class LossBuilder {
   const std::string& output_;
 };
 
+/// A gradient as its product wrote it: updates read bf16 themselves.
+Expr unwidened(Builder& builder, const Expr& gradient) {
+  const Node* const producer = gradient.value()->producer();
+  const bool is_wide =
+      producer != nullptr && producer->is("Cast") && producer->input(0)->dtype() == DType::bf16;
+  return is_wide ? builder.expr(producer->input(0)) : gradient;
+}
+
 /// Turns that into a training step.
 class StepBuilder : public LossBuilder {
  public:
@@ -137,7 +145,7 @@ class StepBuilder : public LossBuilder {
     const double share = 1.0 / options_.accumulate;
     if (kind == StepKind::accumulate) {
       for (std::size_t i = 0; i < buffers.size(); ++i) {
-        call_internal("Accumulate", {buffers[i], gradients_[i]},
+        call_internal("Accumulate", {buffers[i], unwidened(*update_builder_, gradients_[i])},
                       {{"scale", AttributeValue(static_cast<float>(share))}});
       }
       return;
@@ -150,8 +158,9 @@ class StepBuilder : public LossBuilder {
     gradients_ = clip_gradients(options_.clip, gradients_);
     if (kind == StepKind::gradients) return;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const AddedUpdate added = add_update(*update_builder_, *options_.optimizer,
-                                           {parameters_[i], gradients_[i]}, {lr, step});
+      const AddedUpdate added =
+          add_update(*update_builder_, *options_.optimizer,
+                     {parameters_[i], unwidened(*update_builder_, gradients_[i])}, {lr, step});
       keep(added.state);
       for (const Tie& tie : ties) {
         if (tie.leader == parameters_[i]->name()) update_follower(*graph_, tie, added.parameter);

@@ -30,6 +30,10 @@ void infer_update(InferContext& context) {
 SampleInput tensor(double low = -1.0, double high = 1.0) {
   return {.shape = {3, 7}, .low = low, .high = high};
 }
+/// A gradient of mixed precision.
+SampleInput bf16(const Shape& shape = {3, 7}) {
+  return {.shape = shape, .dtype = DType::bf16};
+}
 SampleInput rate() {
   return {.shape = {}, .values = {0.1}};
 }
@@ -63,6 +67,7 @@ std::vector<Sample> sgd_samples() {
        {number("momentum", 0.9F), number("dampening", 0.5F)},
        2},
       {"large", {large(), large(), rate(), step(3), large()}, momentum, 2},
+      {"bf16", {large(), bf16({40000}), rate(), step(3), large()}, momentum, 2},
       {"empty", {{.shape = {0}}, {.shape = {0}}, rate(), step(1)}},
   };
 }
@@ -85,6 +90,7 @@ std::vector<Sample> adam_samples() {
       {"decoupled", inputs, {number("weight_decay", 0.1F), {"decoupled", 1}}, 3},
       {"betas", inputs, {number("beta1", 0.5F), number("beta2", 0.9F), number("epsilon", .1F)}, 3},
       {"large", {large(), large(), rate(), step(2), large(), large_positive()}, {}, 3},
+      {"bf16", {tensor(), bf16(), rate(), step(3), tensor(-.1, .1), tensor(0.01, 0.1)}, {}, 3},
   };
 }
 
@@ -99,6 +105,7 @@ std::vector<Sample> rmsprop_samples() {
        3},
       {"centered", {tensor(), tensor(), rate(), squares, tensor(), tensor(-.1, .1)}, {}, 4},
       {"large", {large(), large(), rate(), large_positive()}, {}, 2},
+      {"bf16", {tensor(), bf16(), rate(), squares}, {}, 2},
   };
 }
 
@@ -110,12 +117,14 @@ std::vector<Sample> adagrad_samples() {
        {tensor(), tensor(), rate(), step(5), sums},
        {number("lr_decay", 0.1F), number("weight_decay", 0.1F), number("epsilon", 1e-3F)},
        2},
+      {"bf16", {tensor(), bf16(), rate(), step(1), sums}, {}, 2},
   };
 }
 
 std::vector<Sample> accumulate_samples() {
   return {{"plain", {tensor(), tensor()}},
-          {"scaled", {tensor(), tensor()}, {number("scale", .25F)}}};
+          {"scaled", {tensor(), tensor()}, {number("scale", .25F)}},
+          {"bf16", {tensor(), bf16()}, {number("scale", .25F)}}};
 }
 
 std::vector<Sample> assign_samples() {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
+#include "core/ops/convert_internal.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -20,18 +21,21 @@ void for_each_element(std::int64_t size, Body body) {
   });
 }
 
-/// Makes the kernel for f32 or f64; `make` is a generic lambda with the element type.
+/// Makes the kernel for f32 or f64; `make` is a generic lambda with the element types of parameter
+/// and gradient. A gradient may come in bf16, as products of mixed precision write it.
 template <class Make>
 Kernel for_float(const KernelRequest& request, Make make) {
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = make.template operator()<T>(); });
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    visit_dtype(TypeList<T, BFloat16>{}, request.dtype(1),
+                [&]<class G>() { kernel = make.template operator()<T, G>(); });
+  });
   return kernel;
 }
 
 /// PyTorch's SGD: g += wd*p; b = momentum*b + (1-dampening)*g (b = g in the first step);
 /// p -= lr * (nesterov ? g + momentum*b : b).
-template <class T>
+template <class T, class G>
 Kernel sgd(const KernelRequest& request) {
   const Attributes& a = request.attributes();
   const T momentum = a.get_float("momentum", 0.0F);
@@ -42,11 +46,12 @@ Kernel sgd(const KernelRequest& request) {
   const bool has_momentum = request.has_input(4);
   return [=](const KernelArgs& args) {
     const T* const p = args.input<T>(0);
-    const T* const g = args.input<T>(1);
+    const G* const g = args.input<G>(1);
     const T lr = *args.input<T>(2);
     T* const out = args.output<T>(0);
     if (!has_momentum) {
-      for_each_element(size, [=](std::int64_t i) { out[i] = p[i] - lr * (g[i] + decay * p[i]); });
+      for_each_element(
+          size, [=](std::int64_t i) { out[i] = p[i] - lr * (convert<T>(g[i]) + decay * p[i]); });
       return;
     }
     const bool first = *args.input<std::int64_t>(3) == 1;
@@ -55,7 +60,7 @@ Kernel sgd(const KernelRequest& request) {
     const T* const b = args.input<T>(4);
     T* const new_b = args.output<T>(1);
     for_each_element(size, [=](std::int64_t i) {
-      const T gradient = g[i] + decay * p[i];
+      const T gradient = convert<T>(g[i]) + decay * p[i];
       const T buffer = old_share * b[i] + new_share * gradient;
       const T direction = nesterov ? gradient + momentum * buffer : buffer;
       new_b[i] = buffer;
@@ -66,7 +71,7 @@ Kernel sgd(const KernelRequest& request) {
 
 /// PyTorch's Adam and AdamW: m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g^2;
 /// p -= lr/(1-b1^t) * m / (sqrt(v/(1-b2^t)) + eps). Decay: g += wd*p, or p *= 1 - lr*wd.
-template <class T>
+template <class T, class G>
 Kernel adam(const KernelRequest& request) {
   const Attributes& a = request.attributes();
   const double beta1 = a.get_float("beta1", 0.9F);
@@ -77,7 +82,7 @@ Kernel adam(const KernelRequest& request) {
   const std::int64_t size = request.shape().size();
   return [=](const KernelArgs& args) {
     const T* const p = args.input<T>(0);
-    const T* const g = args.input<T>(1);
+    const G* const g = args.input<G>(1);
     const double lr = *args.input<T>(2);
     const auto step = static_cast<double>(*args.input<std::int64_t>(3));
     const T* const m = args.input<T>(4);
@@ -94,7 +99,7 @@ Kernel adam(const KernelRequest& request) {
     const T c1 = static_cast<T>(1.0 - beta1);
     const T c2 = static_cast<T>(1.0 - beta2);
     for_each_element(size, [=](std::int64_t i) {
-      const T gradient = g[i] + coupled * p[i];
+      const T gradient = convert<T>(g[i]) + coupled * p[i];
       const T mean = b1 * m[i] + c1 * gradient;
       const T square = b2 * v[i] + c2 * gradient * gradient;
       new_m[i] = mean;
@@ -106,7 +111,7 @@ Kernel adam(const KernelRequest& request) {
 
 /// PyTorch's RMSprop: s = alpha*s + (1-alpha)*g^2; centered: a = alpha*a + (1-alpha)*g and
 /// s - a^2 instead of s; d = g / (sqrt(s) + eps); b = momentum*b + d; p -= lr*b.
-template <class T>
+template <class T, class G>
 Kernel rmsprop(const KernelRequest& request) {
   const Attributes& a = request.attributes();
   const T alpha = a.get_float("alpha", 0.99F);
@@ -118,7 +123,7 @@ Kernel rmsprop(const KernelRequest& request) {
   const bool centered = request.has_input(5) && request.has_output(3);
   return [=](const KernelArgs& args) {
     const T* const p = args.input<T>(0);
-    const T* const g = args.input<T>(1);
+    const G* const g = args.input<G>(1);
     const T lr = *args.input<T>(2);
     const T* const s = args.input<T>(3);
     const T* const b = args.input<T>(4 * int{has_buffer});
@@ -128,7 +133,7 @@ Kernel rmsprop(const KernelRequest& request) {
     T* const new_b = has_buffer ? args.output<T>(2) : nullptr;
     T* const new_mean = centered ? args.output<T>(3) : nullptr;
     for_each_element(size, [=](std::int64_t i) {
-      const T gradient = g[i] + decay * p[i];
+      const T gradient = convert<T>(g[i]) + decay * p[i];
       const T square = alpha * s[i] + (T(1) - alpha) * gradient * gradient;
       T variance = square;
       if (centered) {
@@ -148,7 +153,7 @@ Kernel rmsprop(const KernelRequest& request) {
 }
 
 /// PyTorch's Adagrad: s += g^2; p -= lr/(1+(t-1)*lr_decay) * g / (sqrt(s) + eps).
-template <class T>
+template <class T, class G>
 Kernel adagrad(const KernelRequest& request) {
   const Attributes& a = request.attributes();
   const T lr_decay = a.get_float("lr_decay", 0.0F);
@@ -157,14 +162,14 @@ Kernel adagrad(const KernelRequest& request) {
   const std::int64_t size = request.shape().size();
   return [=](const KernelArgs& args) {
     const T* const p = args.input<T>(0);
-    const T* const g = args.input<T>(1);
+    const G* const g = args.input<G>(1);
     const T before = static_cast<T>(*args.input<std::int64_t>(3) - 1);
     const T rate = *args.input<T>(2) / (T(1) + before * lr_decay);
     const T* const s = args.input<T>(4);
     T* const out = args.output<T>(0);
     T* const new_s = args.output<T>(1);
     for_each_element(size, [=](std::int64_t i) {
-      const T gradient = g[i] + decay * p[i];
+      const T gradient = convert<T>(g[i]) + decay * p[i];
       const T sum = s[i] + gradient * gradient;
       new_s[i] = sum;
       out[i] = p[i] - rate * gradient / (std::sqrt(sum) + epsilon);
@@ -172,32 +177,33 @@ Kernel adagrad(const KernelRequest& request) {
   };
 }
 
-template <class T>
+template <class T, class G>
 Kernel accumulate(const KernelRequest& request) {
   const T scale = request.attributes().get_float("scale", 1.0F);
   const std::int64_t size = request.shape().size();
   return [=](const KernelArgs& args) {
     const T* const buffer = args.input<T>(0);
-    const T* const gradient = args.input<T>(1);
+    const G* const gradient = args.input<G>(1);
     T* const out = args.output<T>(0);
-    for_each_element(size, [=](std::int64_t i) { out[i] = buffer[i] + scale * gradient[i]; });
+    for_each_element(size,
+                     [=](std::int64_t i) { out[i] = buffer[i] + scale * convert<T>(gradient[i]); });
   };
 }
 
 Kernel make_sgd(KernelRequest& request) {
-  return for_float(request, [&]<class T>() { return sgd<T>(request); });
+  return for_float(request, [&]<class T, class G>() { return sgd<T, G>(request); });
 }
 Kernel make_adam(KernelRequest& request) {
-  return for_float(request, [&]<class T>() { return adam<T>(request); });
+  return for_float(request, [&]<class T, class G>() { return adam<T, G>(request); });
 }
 Kernel make_rmsprop(KernelRequest& request) {
-  return for_float(request, [&]<class T>() { return rmsprop<T>(request); });
+  return for_float(request, [&]<class T, class G>() { return rmsprop<T, G>(request); });
 }
 Kernel make_adagrad(KernelRequest& request) {
-  return for_float(request, [&]<class T>() { return adagrad<T>(request); });
+  return for_float(request, [&]<class T, class G>() { return adagrad<T, G>(request); });
 }
 Kernel make_accumulate(KernelRequest& request) {
-  return for_float(request, [&]<class T>() { return accumulate<T>(request); });
+  return for_float(request, [&]<class T, class G>() { return accumulate<T, G>(request); });
 }
 
 Kernel make_assign(KernelRequest& request) {

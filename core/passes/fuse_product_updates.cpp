@@ -21,6 +21,7 @@ bool reads_variable(const Node& product) {
 Node* gradient_product(const Node& update) {
   Node* const product = update.input(1)->producer();
   const bool fits = product != nullptr && product->is("Gemm") && product->input(2) == nullptr &&
+                    product->output()->dtype() == update.input(0)->dtype() &&
                     only_reader(update.input(1)) == &update && !reads_variable(*product);
   return fits ? product : nullptr;
 }
