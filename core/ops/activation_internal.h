@@ -22,6 +22,7 @@ inline OpDef activation_row(std::string_view name, std::vector<Since> since,
           .infer = infer_same,
           .aliases = {{0, 0, AliasKind::in_place}},
           .layout = kElementwise,
+          .mixed_precision = kFollows,
           .backward = rule,
           .samples = samples};
 }

@@ -35,14 +35,12 @@ std::vector<Sample> relu_samples() {
 
 /// At 0 the gradient is 0, as in PyTorch. What is saved is Y, which the next layer keeps anyway.
 void register_relu(OpRegistry& registry) {
-  OpDef relu = activation_row(
+  registry.add(activation_row(
       "Relu", {{6}, {13, "bfloat16"}, {14, "signed integers"}}, {},
       [](const Gradient& g) -> Gradients {
         return {call_internal("ReluGrad", {g.y(), g.dy()})};
       },
-      relu_samples);
-  relu.mixed_precision = kFollows;
-  registry.add(std::move(relu));
+      relu_samples));
   registry.add(activation_gradient_row("ReluGrad", "Y", {}, kinked_gradient_samples));
 }
 

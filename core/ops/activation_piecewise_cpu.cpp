@@ -9,12 +9,30 @@ using ReluTypes = TypeList<float, double, std::int64_t, std::int32_t, std::int16
 using PReluTypes =
     TypeList<float, double, std::int64_t, std::int32_t, std::uint64_t, std::uint32_t>;
 
+/// Numbers in bf16 below 0, by their bits: NaN is none.
+bool is_negative(std::uint16_t bits) {
+  constexpr std::uint16_t kMinusZero = 0x8000;
+  constexpr std::uint16_t kMinusInfinity = 0xff80;
+  return bits > kMinusZero && bits <= kMinusInfinity;
+}
+
 /// NaN stays NaN.
 RunFunction make_relu(const KernelRequest& request) {
+  if (request.dtype() == DType::bf16) {
+    using Bits = std::uint16_t;
+    return run_function<Bits, Bits>([](Bits x) { return is_negative(x) ? Bits{0} : x; });
+  }
   return dispatch_unary(ReluTypes{}, request, []<class T>(T x) { return x < T{} ? T{} : x; });
 }
 
 RunFunction make_relu_grad(const KernelRequest& request) {
+  if (request.dtype() == DType::bf16) {
+    using Bits = std::uint16_t;
+    return run_function<Bits, Bits, Bits>([](Bits y, Bits dy) {
+      const bool is_zero = (y & 0x7fffU) == 0;
+      return is_zero || is_negative(y) ? Bits{0} : dy;
+    });
+  }
   return dispatch_binary(FloatTypes{}, request,
                          []<class T>(T y, T dy) { return y <= T{} ? T{} : dy; });
 }

@@ -39,6 +39,7 @@ OpDef binary(std::string_view name, Rule rule, Samples samples) {
           .aliases = kInPlace,
           .layout = kElementwise,
           .weights = {0, 1},
+          .mixed_precision = kFollows,
           .backward = rule,
           .samples = samples};
 }

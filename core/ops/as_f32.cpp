@@ -1,9 +1,11 @@
 #include "core/ops/as_f32_internal.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 
 #include "core/base/parallel.h"
+#include "core/ops/convert_floats_internal.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
 #include "core/ops/workspace_internal.h"
@@ -83,7 +85,7 @@ template <class To, class From>
 void convert(const From* x, std::int64_t size, To* y) {
   constexpr std::int64_t kGrain = 16384;
   parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) y[i] = To(static_cast<float>(x[i]));
+    convert_floats(x + first, last - first, y + first);
   });
 }
 
@@ -125,7 +127,75 @@ struct Program {
   }
 };
 
+bool has_short_type(const Node& node) {
+  const auto is = [](const Value* value) { return value != nullptr && is_short(value->dtype()); };
+  return std::ranges::any_of(node.inputs(), is) || is(node.output());
+}
+
+/// Runs the f32 function on copies of a block of each operand of a short type.
+class RunByBlocks {
+ public:
+  static constexpr std::size_t kMostOperands = 4;
+
+  RunByBlocks(const Node& node, RunFunction inner)
+      : inner_(std::move(inner)), result_(node.output()->dtype()) {
+    for (const Value* input : node.inputs()) {
+      operands_.push_back(input == nullptr ? DType::undefined : input->dtype());
+    }
+  }
+
+  void operator()(std::int64_t count, std::span<const RunOperand> x, void* y) const {
+    alignas(64) std::array<std::array<float, kBlock>, kMostOperands + 1> blocks;
+    std::array<RunOperand, kMostOperands> operands{};
+    for (std::int64_t first = 0; first < count; first += kBlock) {
+      const std::int64_t size = std::min(kBlock, count - first);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        operands[i] = read(x[i], operands_[i], first, size, blocks[i].data());
+      }
+      const std::span<const RunOperand> given(operands.data(), x.size());
+      std::byte* const to = static_cast<std::byte*>(y) + bytes_of(result_, first);
+      if (!is_short(result_)) {
+        inner_(size, given, to);
+        continue;
+      }
+      float* const result = blocks[kMostOperands].data();
+      inner_(size, given, result);
+      visit_dtype(ShortTypes{}, result_,
+                  [&]<class T>() { convert_floats(result, size, reinterpret_cast<T*>(to)); });
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 512;
+
+  static RunOperand read(const RunOperand& x, DType dtype, std::int64_t first, std::int64_t size,
+                         float* block) {
+    if (x.elements == nullptr) return x;
+    const auto* const from =
+        static_cast<const std::byte*>(x.elements) + bytes_of(dtype, first * x.step);
+    if (!is_short(dtype)) return {from, x.step};
+    visit_dtype(ShortTypes{}, dtype, [&]<class T>() {
+      convert_floats(reinterpret_cast<const T*>(from), x.step == 0 ? 1 : size, block);
+    });
+    return {block, x.step};
+  }
+
+  RunFunction inner_;
+  std::vector<DType> operands_;
+  DType result_;
+};
+
 }  // namespace
+
+RunFunction run_as_f32(const Node& node, Device& device) {
+  const bool fits = node.output_count() == 1 && node.output() != nullptr &&
+                    node.inputs().size() <= RunByBlocks::kMostOperands && has_short_type(node);
+  if (!fits) return {};
+  const Twin twin(node);
+  RunFunction inner = find_run_function(twin.node(), device);
+  if (!inner) return {};
+  return RunByBlocks(node, std::move(inner));
+}
 
 PreparedKernel prepare_as_f32(const Node& node, Device& device) {
   std::vector<const Value*> inputs(node.inputs().begin(), node.inputs().end());

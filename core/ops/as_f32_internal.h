@@ -10,4 +10,7 @@ namespace graft {
 /// nothing is written before everything is read.
 PreparedKernel prepare_as_f32(const Node& node, Device& device);
 
+/// The same for runs of elements of an element-wise op, by blocks that stay in the nearest cache.
+RunFunction run_as_f32(const Node& node, Device& device);
+
 }  // namespace graft

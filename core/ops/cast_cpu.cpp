@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/block_convert_internal.h"
-#include "core/ops/convert_internal.h"
+#include "core/ops/convert_floats_internal.h"
 #include "core/ops/elementwise_internal.h"
 #include "core/ops/registry.h"
 
@@ -48,6 +48,20 @@ Kernel make_small_cast(KernelRequest& request) {
   return make_by_blocks<float>(request, rounding);
 }
 
+/// Between f32 and the short floats: the Casts of mixed precision, which chains take in.
+RunFunction make_cast_run(const KernelRequest& request) {
+  using Types = TypeList<float, Half, BFloat16>;
+  RunFunction run;
+  visit_dtype(Types{}, request.dtype(), [&]<class From>() {
+    visit_dtype(Types{}, request.output().dtype, [&]<class To>() {
+      run = [](std::int64_t count, std::span<const RunOperand> x, void* y) {
+        convert_floats(static_cast<const From*>(x[0].elements), count, static_cast<To*>(y));
+      };
+    });
+  });
+  return run;
+}
+
 /// Cast and CastLike: the output's type says what to convert to.
 Kernel make_cast(KernelRequest& request) {
   const std::int64_t size = request.output().shape.size();
@@ -68,6 +82,7 @@ Kernel make_cast(KernelRequest& request) {
 }  // namespace
 
 void register_cast_cpu(KernelRegistry& registry) {
+  registry.add({.op = "Cast", .name = "plain", .make_run = make_cast_run});
   for (const char* op : {"Cast", "CastLike"}) {
     registry.add({.op = op, .name = "plain", .make = make_cast});
     registry.add({.op = op, .name = "small", .make = make_small_cast});

@@ -5,13 +5,14 @@
 #include <cstdint>
 
 #include "core/base/parallel.h"
+#include "core/ops/convert_floats_internal.h"
 
 namespace graft {
 
-/// Sums of each column of a row-major f32 matrix. Rows are cut into parts by the shape alone, and
-/// the parts are added in their order, so the bits do not depend on the threads. Within a part,
-/// groups of 16 rows lie one after another, whatever the number of columns: they are added up as
-/// long vectors, 1024 rows in f32, the rest in f64.
+/// Sums of each column of a row-major matrix, f32 or stored in bf16. Rows are cut into parts by the
+/// shape alone, and the parts are added in their order, so the bits do not depend on the threads.
+/// Within a part, groups of 16 rows lie one after another, whatever the number of columns: they are
+/// added up as long vectors, 1024 rows in f32, the rest in f64.
 class ColumnSums {
  public:
   ColumnSums(std::int64_t rows, std::int64_t columns)
@@ -21,7 +22,8 @@ class ColumnSums {
     return static_cast<std::size_t>(parts_ * columns_) * (sizeof(double) + kGroup * sizeof(float));
   }
 
-  void run(const float* x, float* y, void* workspace) const {
+  template <class T>
+  void run(const T* x, float* y, void* workspace) const {
     auto* const sums = static_cast<double*>(workspace);
     auto* const groups = reinterpret_cast<float*>(sums + parts_ * columns_);
     parallel_for(parts_, 1, [&](std::int64_t first, std::int64_t last) {
@@ -42,19 +44,20 @@ class ColumnSums {
  private:
   static constexpr std::int64_t kGroup = 16;
 
-  void sum_part(const float* x, std::int64_t rows, float* group, double* sums) const {
+  template <class T>
+  void sum_part(const T* x, std::int64_t rows, float* group, double* sums) const {
     constexpr std::int64_t kMostInFloat = 1024;
     std::fill_n(sums, columns_, 0.0);
     for (std::int64_t row = 0; row < rows; row += kMostInFloat) {
       const std::int64_t count = std::min(kMostInFloat, rows - row);
       const std::int64_t width = std::min(count, kGroup) * columns_;
       const std::int64_t size = count * columns_;
-      std::copy_n(x + row * columns_, width, group);
+      convert_floats(x + row * columns_, width, group);
       for (std::int64_t at = width; at < size; at += width) {
-        const float* const from = x + row * columns_ + at;
+        const T* const from = x + row * columns_ + at;
         const std::int64_t many = std::min(width, size - at);
 #pragma omp simd
-        for (std::int64_t i = 0; i < many; ++i) group[i] += from[i];
+        for (std::int64_t i = 0; i < many; ++i) group[i] += static_cast<float>(from[i]);
       }
       for (std::int64_t i = 0; i < width; i += columns_) {
         for (std::int64_t j = 0; j < columns_; ++j) sums[j] += static_cast<double>(group[i + j]);

@@ -193,6 +193,7 @@ void register_concat_split(OpRegistry& registry) {
                 .attributes = {{"axis", AttributeType::integer, true}},
                 .infer = infer_concat,
                 .upgrade = upgrade_concat,
+                .mixed_precision = kFollows,
                 .backward = concat_rule,
                 .samples = concat_samples});
   registry.add(
@@ -203,6 +204,7 @@ void register_concat_split(OpRegistry& registry) {
        .attributes = {{"axis", AttributeType::integer}, {"num_outputs", AttributeType::integer}},
        .infer = infer_split,
        .upgrade = upgrade_split,
+       .mixed_precision = kFollows,
        .backward = split_rule,
        .samples = split_samples});
 }

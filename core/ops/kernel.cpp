@@ -123,9 +123,22 @@ RunFunction find_run_function(const Node& node, Device& device) {
   return {};
 }
 
+namespace {
+
+/// Through f32: by blocks where it can be, so that no operand is in memory twice.
+PreparedKernel find_kernel_as_f32(const Node& node, Device& device) {
+  if (RunFunction run = run_as_f32(node, device)) {
+    const KernelRequest request(node, device);
+    return {elementwise_kernel(request, std::move(run)), "as_f32"};
+  }
+  return prepare_as_f32(node, device);
+}
+
+}  // namespace
+
 PreparedKernel prepare_kernel(const Node& node, Device& device) {
   PreparedKernel found = find_kernel(node, device);
-  if (!found.run) found = prepare_as_f32(node, device);
+  if (!found.run) found = find_kernel_as_f32(node, device);
   if (!found.run) {
     fail(ErrorKind::unsupported, "no ", device.name(), " kernel for ", describe_call(node), " (",
          node.label(), ")");
@@ -140,7 +153,7 @@ std::vector<PreparedKernel> prepare_all_kernels(const Node& node, Device& device
     return false;
   });
   if (kernels.empty()) {
-    if (PreparedKernel kernel = prepare_as_f32(node, device); kernel.run) {
+    if (PreparedKernel kernel = find_kernel_as_f32(node, device); kernel.run) {
       kernels.push_back(std::move(kernel));
     }
   }

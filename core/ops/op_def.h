@@ -79,8 +79,8 @@ struct MixedPrecision {
     never,
     /// Sums many products, in f32: bf16 operands make it faster.
     product,
-    /// Computes input 0 in bf16 where it has been rounded to bf16 before: it loses nothing more (a
-    /// choice among elements), or has sums in f32 of its own.
+    /// Computes in bf16 where what it reads has been rounded to bf16 before: it has lost the digits
+    /// already, and sums are f32.
     follows,
   };
   Kind kind = Kind::never;

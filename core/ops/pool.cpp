@@ -303,6 +303,7 @@ void register_pool(OpRegistry& registry) {
                 .attributes = pool_attributes({{"storage_order", AttributeType::integer}}),
                 .infer = infer_pool,
                 .layout = {LayoutRule::Kind::together, {0}, {0}},
+                .mixed_precision = kFollows,
                 .backward = max_pool_rule,
                 .samples = max_pool_samples});
   registry.add({.name = "MaxPoolGrad",

@@ -13,10 +13,11 @@
 namespace graft {
 namespace {
 
-/// Elements that are computed together: vectors of f32, single ones of other types.
+/// Elements that are computed together: vectors of f32, in which bf16 is computed as well, single
+/// ones of f64.
 template <class T, class Body>
 void for_each_group(std::int64_t count, Body&& body) {
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (!std::is_same_v<T, double>) {
     for_each_lanes(count,
                    [&]<int lanes>(std::int64_t c) { body.template operator()<Lanes<lanes>>(c); });
   } else {
@@ -25,9 +26,19 @@ void for_each_group(std::int64_t count, Body&& body) {
 }
 template <class V, class T>
 V load_as(const T* from) {
-  V v;
-  std::memcpy(&v, from, sizeof(v));
-  return v;
+  if constexpr (std::is_same_v<T, double>) {
+    return *from;
+  } else {
+    return load<sizeof(V) / sizeof(float)>(from);
+  }
+}
+template <class T, class V>
+void store_as(T* to, const V& v) {
+  if constexpr (std::is_same_v<T, double>) {
+    *to = v;
+  } else {
+    store(to, v);
+  }
 }
 
 /// A run of outputs along a row, whose windows have the same taps. `known` is the number of taps
@@ -50,7 +61,7 @@ struct MaxRun {
         for_each_tap([&](std::int64_t tap) {
           if (tap > 0) best = greater_of(best, load_as<V>(x + taps[tap] + c));
         });
-        std::memcpy(y + c, &best, sizeof(best));
+        store_as(y + c, best);
       });
     }
   }
@@ -65,15 +76,15 @@ struct MaxRun {
         for_each_tap([&](std::int64_t tap) {
           if (tap == 0) return;
           const V value = load_as<V>(x + taps[tap] + c);
-          winner = if_greater(value, best, V{} + static_cast<T>(tap), winner);
+          winner = if_greater(value, best, V{} + static_cast<float>(tap), winner);
           best = greater_of(best, value);
         });
         const V gradient = load_as<V>(dy + c);
         for_each_tap([&](std::int64_t tap) {
           T* const target = dx + taps[tap] + c;
-          V sum = winner == V{} + static_cast<T>(tap) ? gradient : V{};
+          V sum = winner == V{} + static_cast<float>(tap) ? gradient : V{};
           if constexpr (adds) sum += load_as<V>(target);
-          std::memcpy(target, &sum, sizeof(sum));
+          store_as(target, sum);
         });
       });
     }
@@ -103,7 +114,7 @@ void max_pool(const PoolImages& g, const PoolWindows& windows, const T* x, T* y)
         g, row, [&](const PoolTaps& taps, std::int64_t start, std::int64_t w, std::int64_t count) {
           T* const maxima = to + w * g.channels;
           if (taps.count == 0) {  // the window lies in the padding
-            std::fill_n(maxima, g.channels, -std::numeric_limits<T>::infinity());
+            std::fill_n(maxima, g.channels, T(-std::numeric_limits<float>::infinity()));
             return;
           }
           with_run<T>(taps, count, windows.step(), g.channels,
@@ -119,7 +130,7 @@ void max_pool_grad(const PoolImages& g, const PoolWindows& windows, const T* x, 
     const T* const from = x + image * g.input_positions() * g.channels;
     const T* const gradients = dy + image * g.output_positions() * g.channels;
     T* const to = dx + image * g.input_positions() * g.channels;
-    if (!windows.cover_all) std::fill_n(to, g.input_positions() * g.channels, T(0));
+    if (!windows.cover_all) std::fill_n(to, g.input_positions() * g.channels, T(0.0F));
     for (std::int64_t row = 0; row < g.rows(); ++row) {
       windows.visit_row(
           g, row,
@@ -209,13 +220,27 @@ bool fits(const KernelRequest& request, const Shape& x) {
 }
 
 /// make.operator()<T>() for the request's type.
-template <class Make>
-Kernel for_float(const KernelRequest& request, Make&& make) {
+template <class Types, class Make>
+Kernel for_types(Types types, const KernelRequest& request, Make&& make) {
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = make.template operator()<T>(); });
+  visit_dtype(types, request.dtype(), [&]<class T>() { kernel = make.template operator()<T>(); });
   return kernel;
 }
+template <class Make>
+Kernel for_float(const KernelRequest& request, Make&& make) {
+  return for_types(FloatTypes{}, request, std::forward<Make>(make));
+}
+
+/// Whether so few windows share an element that their gradients may be summed in bf16.
+bool overlap_little(const PoolImages& g) {
+  constexpr std::int64_t kMost = 4;
+  std::int64_t windows = 1;
+  for (const WindowAxis& axis : g.axes) windows *= (axis.extent() + axis.stride - 1) / axis.stride;
+  return windows <= kMost;
+}
+
+/// A maximum is one of the elements, so bf16 loses nothing.
+using MaxPoolTypes = TypeList<float, double, BFloat16>;
 
 bool counts_padding(const KernelRequest& request) {
   return request.attributes().get_int("count_include_pad", 0) != 0;
@@ -225,7 +250,7 @@ Kernel make_max_pool(KernelRequest& request) {
   if (!fits(request, request.shape())) return {};
   const PoolImages g(request, request.shape());
   if (!has_few_taps(g)) return {};
-  return for_float(request, [&]<class T>() {
+  return for_types(MaxPoolTypes{}, request, [&]<class T>() {
     return Kernel([g, windows = PoolWindows(g)](const KernelArgs& args) {
       max_pool(g, windows, args.input<T>(0), args.output<T>());
     });
@@ -236,7 +261,8 @@ Kernel make_max_pool_grad(KernelRequest& request) {
   if (!fits(request, request.shape())) return {};
   const PoolImages g(request, request.shape());
   if (!has_few_taps(g)) return {};
-  return for_float(request, [&]<class T>() {
+  if (request.dtype() == DType::bf16 && !overlap_little(g)) return {};
+  return for_types(MaxPoolTypes{}, request, [&]<class T>() {
     return Kernel([g, windows = PoolWindows(g)](const KernelArgs& args) {
       max_pool_grad(g, windows, args.input<T>(0), args.input<T>(1), args.output<T>());
     });

@@ -3,10 +3,12 @@
 #include <limits>
 
 #include "core/base/parallel.h"
+#include "core/ops/column_sums_internal.h"
 #include "core/ops/kernel.h"
 #include "core/ops/reduce_internal.h"
 #include "core/ops/reduce_row_internal.h"
 #include "core/ops/registry.h"
+#include "core/ops/workspace_internal.h"
 
 namespace graft {
 namespace {
@@ -236,6 +238,24 @@ Kernel make_log_sum_exp(KernelRequest& request) {
   };
 }
 
+/// Sums of columns stored in bf16: by them biases train in mixed precision.
+Kernel make_bf16_column_sums(KernelRequest& request) {
+  const auto reduced = reduced_axes(request.node(), request.shape().rank());
+  if (!reduced || request.dtype() != DType::bf16 || request.shape().size() == 0) return {};
+  const ReduceLoop loop(request.shape(), *reduced);
+  if (loop.outer != 1 || loop.slabs != 1 || loop.columns == 1) return {};
+  const ColumnSums sums(loop.rows, loop.columns);
+  WorkspaceLayout layout;
+  const std::size_t scratch = layout.reserve_bytes(sums.workspace_bytes());
+  const std::size_t totals = layout.reserve<float>(loop.columns);
+  request.need_workspace(layout.bytes());
+  return [sums, scratch, totals, columns = loop.columns](const KernelArgs& args) {
+    float* const y = workspace_at<float>(args, totals);
+    sums.run(args.input<BFloat16>(0), y, workspace_at<std::byte>(args, scratch));
+    convert_floats(y, columns, args.output<BFloat16>());
+  };
+}
+
 using MathTypes = TypeList<float, double, std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>;
 
 }  // namespace
@@ -245,6 +265,7 @@ void register_reduce_cpu(KernelRegistry& registry) {
   const auto add = [&](std::string_view op, KernelFactory make_kernel) {
     registry.add({.op = op, .name = "eigen", .make = make_kernel});
   };
+  registry.add({.op = "ReduceSum", .name = "bf16_columns", .make = make_bf16_column_sums});
   add("ReduceSum", make<Sum, MathTypes>);
   add("ReduceMean", make<Mean, MathTypes>);
   add("ReduceProd", make<Product, MathTypes>);

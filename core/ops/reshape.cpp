@@ -239,6 +239,7 @@ std::vector<Sample> identity_samples() {
 
 OpDef view_op(OpDef def) {
   def.aliases = {{0, 0, AliasKind::view}};
+  def.mixed_precision = kFollows;
   def.backward = reshape_back;
   return def;
 }

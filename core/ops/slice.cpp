@@ -256,6 +256,7 @@ void register_slice(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .infer = infer_slice,
                 .upgrade = upgrade_slice,
+                .mixed_precision = kFollows,
                 .backward = slice_rule,
                 .samples = slice_samples});
   registry.add({.name = "SliceGrad",

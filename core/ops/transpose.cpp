@@ -75,6 +75,7 @@ void register_transpose(OpRegistry& registry) {
                 .outputs = {{"transposed"}},
                 .attributes = {{"perm", AttributeType::integers}},
                 .infer = infer_transpose,
+                .mixed_precision = kFollows,
                 .backward = transpose_rule,
                 .samples = transpose_samples});
 }

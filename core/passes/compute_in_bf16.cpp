@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/base/float16.h"
 #include "core/ops/builder.h"
+#include "core/ops/cost.h"
+#include "core/ops/infer.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
@@ -19,25 +22,87 @@ bool is_rounded(const Value* value) {
   return producer != nullptr && producer->is("Cast") && producer->input(0)->dtype() == DType::bf16;
 }
 
+/// The inputs that become bf16.
+std::vector<int> chosen_inputs(const Node& node) {
+  const std::vector<int>& listed = OpRegistry::instance().get(node).mixed_precision.inputs;
+  std::vector<int> chosen;
+  for (int i = 0; i < node.input_count(); ++i) {
+    const bool is_meant = listed.empty() || std::ranges::find(listed, i) != listed.end();
+    if (is_meant && is_f32(node.input(i))) chosen.push_back(i);
+  }
+  return chosen;
+}
+
+/// Whether bf16 saves the product more than the Casts round it cost, forward and backward. What has
+/// been rounded already needs none.
+bool pays(const Node& product) {
+  constexpr std::int64_t kFewMultiplyAdds = std::int64_t{1} << 21;  // some 10 microseconds
+  constexpr std::int64_t kLeastForACast = 32;
+  const std::int64_t multiply_adds = node_multiply_adds(product).value_or(0);
+  std::int64_t casts = 0;
+  for (const int i : chosen_inputs(product)) {
+    if (!is_rounded(product.input(i))) casts += product.input(i)->known_shape().size();
+  }
+  return multiply_adds / kLeastForACast >= casts &&
+         (multiply_adds >= kFewMultiplyAdds || is_rounded(product.input(0)));
+}
+
+/// What trains and is one number for each channel.
+bool is_bias(const Value* value) {
+  const Shape shape = value->known_shape();
+  const auto long_axes = std::ranges::count_if(shape.dims(), [](auto dim) { return dim != 1; });
+  return value->is_variable && long_axes <= 1;
+}
+
+/// A constant that loses nothing.
+bool is_exact(const Value* value) {
+  const Tensor constant = constant_of(value);
+  if (!constant.defined() || constant.size() != 1) return false;
+  const float number = *static_cast<const float*>(constant.data());
+  return static_cast<float>(BFloat16(number)) == number;
+}
+
+/// Whether the node reads rounded numbers and, beside them, only what may well be rounded.
+bool follows_rounded(const Node& node, const OpDef& def) {
+  const bool takes_bias = def.layout.kind == LayoutRule::Kind::elementwise;
+  bool reads_rounded = false;
+  for (const int i : chosen_inputs(node)) {
+    const Value* const input = node.input(i);
+    reads_rounded = reads_rounded || is_rounded(input);
+    if (!is_rounded(input) && !(takes_bias && is_bias(input)) && !is_exact(input)) return false;
+  }
+  return reads_rounded;
+}
+
 bool gains(const Node& node) {
   const OpDef* const def = OpRegistry::instance().find(node);
   if (def == nullptr || !is_f32(node.output(0))) return false;
   using Kind = MixedPrecision::Kind;
-  return def->mixed_precision.kind == Kind::product ||
-         (def->mixed_precision.kind == Kind::follows && is_rounded(node.input(0)));
+  switch (def->mixed_precision.kind) {
+    case Kind::product:
+      return pays(node);
+    case Kind::follows:
+      return follows_rounded(node, *def);
+    case Kind::never:
+      break;
+  }
+  return false;
 }
 
 class Narrowing {
  public:
   explicit Narrowing(Graph& graph) : graph_(graph) {}
 
-  void narrow(Node& node, const std::vector<int>& chosen) {
+  void narrow(Node& node) {
     Builder builder(graph_, &node, "bf16/");
-    for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i) {
-      const bool is_meant = chosen.empty() || std::ranges::find(chosen, i) != chosen.end();
-      if (is_meant && is_f32(node.input(i))) node.set_input(i, narrowed(builder, node.input(i)));
+    for (const int i : chosen_inputs(node)) {
+      node.set_input(i, narrowed(builder, node.input(i)));
     }
-    widen(node);
+    infer(node);
+    for (int i = 0; i < node.output_count(); ++i) {
+      Value* const output = node.output(i);
+      if (output != nullptr && output->dtype() == DType::bf16) widen(node, output);
+    }
   }
 
  private:
@@ -49,9 +114,7 @@ class Narrowing {
     return copy;
   }
 
-  void widen(Node& node) {
-    Value* const output = node.output(0);
-    output->set_type({DType::bf16, output->shape()});
+  void widen(Node& node, Value* output) {
     Builder builder(graph_, graph_.next(&node), "bf16/");
     // The cast reads the output only once all others read the cast.
     Value* const wide = cast(builder.expr(output), DType::f32).value();
@@ -73,7 +136,7 @@ bool compute_in_bf16(Graph& graph) {
     Node& node = *next;
     next = graph.next(&node);
     if (!gains(node)) continue;
-    narrowing.narrow(node, OpRegistry::instance().get(node).mixed_precision.inputs);
+    narrowing.narrow(node);
     changed = true;
   }
   verify_in_debug(graph);

@@ -12,7 +12,7 @@ namespace {
 /// Losses of `steps` steps on one batch.
 std::vector<float> losses(Model& model, Precision precision, int steps) {
   TrainStep step(model, {.optimizer = SGD{.lr = 0.02F, .momentum = 0.9F}, .precision = precision});
-  const Tensor x = test::random_tensor({12, 3, 8, 8}, 3);
+  const Tensor x = test::random_tensor({12, 3, 16, 16}, 3);
   const Tensor labels = test::cyclic_labels(12, 4);
   std::vector<float> result;
   for (int i = 0; i < steps; ++i) result.push_back(step.run({x}, labels));
@@ -22,7 +22,7 @@ std::vector<float> losses(Model& model, Precision precision, int steps) {
 
 TEST(Precision, Bf16TrainsAsF32DoesAndLeavesParametersInF32) {
   constexpr int kSteps = 12;
-  Model exact = make_net("resnet20", Shape{3, 8, 8}, 4, 1);
+  Model exact = make_net("resnet20", Shape{3, 16, 16}, 4, 1);
   Model rounded = exact.clone();
   for (Value* value : rounded.graph().initializers()) {
     value->set_initializer(value->initializer().clone());

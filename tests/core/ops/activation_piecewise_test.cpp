@@ -55,6 +55,21 @@ TEST(PiecewiseActivation, WholeNumbers) {
 }
 
 /// Kinks as in PyTorch.
+/// By bits, where NaN of either sign, infinities and minus zero must not be taken for others.
+TEST(Relu, OfBf16) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Tensor x = row({-1.5F, 1.5F, -0.0F, kInfinity, -kInfinity, kNaN, -kNaN, -1e-39F});
+  const Tensor short_x = x.cast(DType::bf16);
+  const std::vector<float> y = floats(call_op("Relu", {short_x})[0].cast(DType::f32));
+  EXPECT_THAT(std::vector(y.begin(), y.begin() + 5), ElementsAre(0, 1.5F, 0, kInfinity, 0));
+  EXPECT_TRUE(std::isnan(y[5]) && std::isnan(y[6]));
+  EXPECT_EQ(y[7], 0);
+  const Tensor dy = Tensor::full(DType::bf16, {8}, 2.0);
+  const Tensor dx = testing::call_internal_op("ReluGrad", {short_x, dy})[0];
+  EXPECT_THAT(floats(dx.cast(DType::f32)), ElementsAre(0, 2, 0, 2, 0, 2, 2, 0));
+}
+
 TEST(PiecewiseActivation, SlopesAtKinks) {
   EXPECT_THAT(slope("Relu", {-1, 0, 1}), ElementsAre(0, 0, 1));
   EXPECT_THAT(slope("LeakyRelu", {-1, 0, 1}, {{"alpha", 0.5F}}), ElementsAre(0.5F, 0.5F, 1));

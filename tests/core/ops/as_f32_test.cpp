@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tests/core/ops/call_op.h"
 
 namespace graft {
@@ -40,6 +42,19 @@ TEST(AsF32, OneTensorTwiceAndConstantsAsF32) {
   const Node* const square = builder.node("Mul", "", {value, value}, 1);
   EXPECT_THAT(result(evaluate(*square, {x, x})), ElementsAre(9, 1));
   EXPECT_THAT(result(call_op("Clip", {x, half({}, {0}), half({}, {2})})), ElementsAre(2, 0));
+}
+
+/// Longer than a block, with an operand that stands still, a bool result and a bool operand.
+TEST(AsF32, RunsAreComputedByBlocks) {
+  std::vector<float> numbers(1300);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 200);
+  const Tensor x = Tensor::from<float>({1300}, numbers).cast(DType::bf16);
+  const Tensor limit = Tensor::from<float>({}, std::vector<float>{100}).cast(DType::bf16);
+  const Tensor is_less = call_op("Less", {x, limit})[0];
+  const std::vector<float> chosen = result(call_op("Where", {is_less, x, limit}));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    ASSERT_EQ(chosen[i], std::min(numbers[i], 100.0F)) << i;
+  }
 }
 
 TEST(AsF32, OtherTypesAreStillRefused) {

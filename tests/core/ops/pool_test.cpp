@@ -107,6 +107,25 @@ TEST(MaxPoolGrad, MinusInfinityIsAMaximumToo) {
   EXPECT_THAT(floats(dx[0]), ElementsAre(1, 0));
 }
 
+/// Three channels of a 2 x 2 image, position by position: a maximum each.
+TEST(MaxPool, OfBf16InChannelsLastOrder) {
+  const Attributes window{{"kernel_shape", std::vector<std::int64_t>{2, 2}}};
+  const auto bf16 = [](const Shape& shape, const std::vector<float>& numbers) {
+    return Tensor::from<float>(shape, numbers).cast(DType::bf16);
+  };
+  const auto run = [](testing::OneNode& one, const std::vector<Tensor>& inputs) {
+    for (Value* value : one.node->inputs()) value->layout = Layout::channels_last;
+    one.node->output()->layout = Layout::channels_last;
+    return floats(evaluate(*one.node, inputs)[0].cast(DType::f32));
+  };
+  const Tensor x = bf16({1, 3, 2, 2}, {1, 5, -1, 2, 4, -2, 0, 9, -3, 1, 1, -0.5F});
+  testing::OneNode pool("MaxPool", "", {x}, 1, window);
+  EXPECT_THAT(run(pool, {x}), ElementsAre(2, 9, -0.5F));
+  const Tensor dy = bf16({1, 3, 1, 1}, {10, 20, 30});
+  testing::OneNode gradient("MaxPoolGrad", kInternalDomain, {x, dy}, 1, window);
+  EXPECT_THAT(run(gradient, {x, dy}), ElementsAre(0, 0, 0, 10, 0, 0, 0, 20, 0, 0, 0, 30));
+}
+
 TEST(AveragePool, DividesByWhatTheWindowHolds) {
   const Attributes attributes{{"kernel_shape", Ints{2, 2}}, {"pads", Ints{1, 1, 0, 0}}};
   EXPECT_THAT(floats(call_op("AveragePool", {three_by_three()}, attributes)[0]),
