@@ -177,6 +177,10 @@ std::vector<Sample> conv_weight_grad_samples() {
     samples.push_back({c.name, {{.shape = c.x}, {.shape = c.y}}, attributes});
     samples.push_back({c.name + "_bias", {{.shape = c.x}, {.shape = c.y}}, attributes, 2});
   }
+  // So many rows that small numbers are summed.
+  const std::vector<SampleInput> inputs{{{1, 4, 64, 64}, -0.25, 0.25},
+                                        {{1, 12, 64, 64}, -0.25, 0.25}};
+  samples.push_back({"widens", inputs, {{"shape", Ints{12, 4, 1, 1}}}});
   return samples;
 }
 

@@ -276,7 +276,7 @@ Kernel make_attention_grad_by_tiles(KernelRequest& request) {
   if (request.dtype() != DType::f32) return {};
   const AttentionGeometry n(request, kAttentionGradBias);
   const Cut cut(n);
-  const AttentionPieces pieces(checked_multiply(n.problems, cut.ranges), 2.5 * n.multiply_adds());
+  const Pieces pieces(checked_multiply(n.problems, cut.ranges), 2.5 * n.multiply_adds());
   WorkspaceLayout layout;
   const std::size_t scratch =
       layout.reserve_bytes(cut.bytes * static_cast<std::size_t>(pieces.count));

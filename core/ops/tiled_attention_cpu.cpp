@@ -111,7 +111,7 @@ auto operands_of(const AttentionGeometry& n, const KernelArgs& args, int bias_in
 Kernel make_plain(KernelRequest& request) {
   if (request.dtype() != DType::f64) return {};
   const AttentionGeometry n(request, kAttentionBias);
-  const AttentionPieces pieces(n.problems, n.multiply_adds());
+  const Pieces pieces(n.problems, n.multiply_adds());
   WorkspaceLayout layout;
   layout.reserve<double>(checked_multiply(pieces.count, n.keys));
   request.need_workspace(layout.bytes());
@@ -130,7 +130,7 @@ Kernel make_plain(KernelRequest& request) {
 Kernel make_plain_grad(KernelRequest& request) {
   if (request.dtype() != DType::f64) return {};
   const AttentionGeometry n(request, kAttentionGradBias);
-  const AttentionPieces pieces(n.problems, n.multiply_adds());
+  const Pieces pieces(n.problems, n.multiply_adds());
   return [n, pieces](const KernelArgs& args) {
     pieces.for_each([&](std::int64_t, std::int64_t first, std::int64_t last) {
       for (std::int64_t problem = first; problem < last; ++problem) {
@@ -243,7 +243,7 @@ std::int64_t group_floats(const AttentionGeometry& n, int copies) {
 Kernel make_small(KernelRequest& request) {
   const AttentionGeometry n(request, kAttentionBias);
   if (!is_small(request, n)) return {};
-  const AttentionPieces pieces(group_count(n), n.multiply_adds());
+  const Pieces pieces(group_count(n), n.multiply_adds());
   const std::int64_t floats = group_floats(n, 1);
   WorkspaceLayout layout;
   layout.reserve<float>(checked_multiply(pieces.count, floats));
@@ -266,7 +266,7 @@ Kernel make_small(KernelRequest& request) {
 Kernel make_small_grad(KernelRequest& request) {
   const AttentionGeometry n(request, kAttentionGradBias);
   if (!is_small(request, n)) return {};
-  const AttentionPieces pieces(group_count(n), n.multiply_adds());
+  const Pieces pieces(group_count(n), n.multiply_adds());
   const std::int64_t floats = group_floats(n, 2);
   WorkspaceLayout layout;
   layout.reserve<float>(checked_multiply(pieces.count, floats));

@@ -188,7 +188,7 @@ Kernel make_attention_by_tiles(KernelRequest& request) {
   if (request.dtype() != DType::f32) return {};
   const AttentionGeometry n(request, kAttentionBias);
   const std::int64_t blocks = (n.queries + kTileQueries - 1) / kTileQueries;
-  const AttentionPieces pieces(checked_multiply(n.problems, blocks), n.multiply_adds());
+  const Pieces pieces(checked_multiply(n.problems, blocks), n.multiply_adds());
   WorkspaceLayout layout;
   const Scratch scratch(n, layout);
   request.need_workspace(scratch.bytes * static_cast<std::size_t>(pieces.count));

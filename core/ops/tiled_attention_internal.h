@@ -6,8 +6,6 @@
 
 namespace graft {
 
-using AttentionPieces = Pieces;
-
 /// f32 by tiles of 64 queries and some keys: the general case.
 Kernel make_attention_by_tiles(KernelRequest& request);
 Kernel make_attention_grad_by_tiles(KernelRequest& request);

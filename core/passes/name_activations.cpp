@@ -2,6 +2,7 @@
 // Tanh, Sigmoid), reads its operand, and follows the products behind it.
 #include <cmath>
 #include <numbers>
+#include <ranges>
 
 #include "core/ops/builder.h"
 #include "core/passes/match_internal.h"
@@ -138,7 +139,8 @@ bool name_activations(Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (std::optional<Match> one = match(*node)) found.push_back(*std::move(one));
   }
-  for (const Match& one : found) name(graph, one);
+  // The last first: an earlier one is then replaced in what reads it, too.
+  for (const Match& one : std::views::reverse(found)) name(graph, one);
   if (!found.empty()) eliminate_dead(graph);
   verify_in_debug(graph);
   return !found.empty();

@@ -122,6 +122,8 @@ class BudgetSearch {
     return take_best();
   }
 
+  /// Drops all values up to the highest density at which the copies cost no more than `share` of
+  /// the step, if that makes the arena smaller.
   BudgetedArena drop_cheap(double share) {
     double step_cost = 0;
     for (const auto& node : graph_.nodes()) {
@@ -129,12 +131,11 @@ class BudgetSearch {
     }
     consider({});
     constexpr double kWorthIt = 0.95;
-    const double worth_it = kWorthIt * static_cast<double>(best_.bytes);
+    const auto worth_it = static_cast<std::size_t>(kWorthIt * static_cast<double>(best_.bytes));
     for (const double density : densities()) {
       Trial trial = plan(choose(density, std::numeric_limits<double>::infinity(), false));
       if (trial.cost > share * step_cost) break;
-      if (trial.bytes < std::min<double>(worth_it, static_cast<double>(best_.bytes)))
-        best_ = std::move(trial);
+      if (trial.bytes <= worth_it && trial.bytes < best_.bytes) best_ = std::move(trial);
     }
     return take_best();
   }

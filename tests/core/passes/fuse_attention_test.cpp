@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "core/graph/print.h"
-#include "core/ops/builder.h"
 #include "core/passes/pass.h"
+#include "tests/core/passes/small_net.h"
 
 namespace graft {
 namespace {
@@ -13,14 +13,11 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Two heads of 3 queries and 5 keys, 4 and 6 deep.
-struct Operands {
-  Operands() : builder(graph) {
+struct Operands : test::SmallNet {
+  Operands() {
     q = input("q", {2, 3, 4});
     k = input("k", {2, 5, 4});
     v = input("v", {2, 5, 6});
-  }
-  Expr input(std::string_view name, const Shape& shape, DType dtype = DType::f32) {
-    return builder.expr(graph.add_input(name, {dtype, SymShape(shape)}));
   }
   Expr number(double value) { return constant_like(q, value); }
   Expr softmax(const Expr& scores, int axis = -1) {
@@ -32,8 +29,6 @@ struct Operands {
     return passes::fuse_attention(graph);
   }
 
-  Graph graph{"net"};
-  Builder builder;
   Expr q;
   Expr k;
   Expr v;

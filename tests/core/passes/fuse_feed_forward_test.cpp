@@ -1,25 +1,21 @@
 #include <gtest/gtest.h>
 
 #include "core/graph/print.h"
-#include "core/ops/builder.h"
 #include "core/passes/pass.h"
+#include "tests/core/passes/small_net.h"
 
 namespace graft {
 namespace {
 
 /// 256 rows of 16, 32 hidden values, 16 results.
-struct Operands {
+struct Operands : test::SmallNet {
   explicit Operands(DType dtype = DType::f32, std::int64_t rows = 256, std::int64_t width = 16,
-                    std::int64_t hidden = 32)
-      : builder(graph) {
-    const auto input = [&](std::string_view name, const Shape& shape) {
-      return builder.expr(graph.add_input(name, {dtype, SymShape(shape)}));
-    };
-    x = input("x", {rows / 4, 4, width});
-    w1 = input("w1", {width, hidden});
-    b1 = input("b1", {hidden});
-    w2 = input("w2", {hidden, 16});
-    b2 = input("b2", {16});
+                    std::int64_t hidden = 32) {
+    x = input("x", {rows / 4, 4, width}, dtype);
+    w1 = input("w1", {width, hidden}, dtype);
+    b1 = input("b1", {hidden}, dtype);
+    w2 = input("w2", {hidden, 16}, dtype);
+    b2 = input("b2", {16}, dtype);
   }
   /// Whether the pass makes one node of the graph that gives y, or leaves it alone.
   bool fuse(const Expr& y) {
@@ -29,8 +25,6 @@ struct Operands {
     return changed;
   }
 
-  Graph graph{"net"};
-  Builder builder;
   Expr x;
   Expr w1;
   Expr b1;

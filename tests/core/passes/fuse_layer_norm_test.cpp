@@ -1,21 +1,18 @@
 #include <gtest/gtest.h>
 
 #include "core/graph/print.h"
-#include "core/ops/builder.h"
 #include "core/passes/pass.h"
+#include "tests/core/passes/small_net.h"
 
 namespace graft {
 namespace {
 
 /// x [2,3,4] and parameters of its last axis.
-struct Operands {
-  Operands() : builder(graph) {
+struct Operands : test::SmallNet {
+  Operands() {
     x = input("x", {2, 3, 4});
     scale = input("scale", {4});
     bias = input("bias", {4});
-  }
-  Expr input(std::string_view name, const Shape& shape) {
-    return builder.expr(graph.add_input(name, {DType::f32, SymShape(shape)}));
   }
   Expr number(double value) { return constant_like(x, value); }
   Expr mean(const Expr& of, const std::vector<std::int64_t>& axes, std::int64_t keepdims = 1) {
@@ -32,8 +29,6 @@ struct Operands {
     return passes::fuse_layer_norm(graph);
   }
 
-  Graph graph{"net"};
-  Builder builder;
   Expr x;
   Expr scale;
   Expr bias;

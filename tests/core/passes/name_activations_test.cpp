@@ -4,14 +4,13 @@
 #include <numbers>
 
 #include "core/graph/print.h"
-#include "core/ops/builder.h"
 #include "core/passes/pass.h"
+#include "tests/core/passes/small_net.h"
 
 namespace graft {
 namespace {
 
-struct Operand {
-  Operand() : builder(graph), x(builder.expr(graph.add_input("x", {DType::f32, SymShape{3, 5}}))) {}
+struct Operand : test::SmallNet {
   /// The op that the pass makes of the graph that gives y; empty if it leaves more than one.
   std::string name(const Expr& y) {
     graph.add_output(y.value());
@@ -24,9 +23,7 @@ struct Operand {
   }
   const Attributes& attributes() const { return graph.nodes().front()->attributes; }
 
-  Graph graph;
-  Builder builder;
-  Expr x;
+  Expr x = input("x", {3, 5});
 };
 
 Expr erf(const Expr& x) {
@@ -43,6 +40,14 @@ TEST(NameActivations, GeluInTheOrdersOfExporters) {
   Operand half_of_gate;
   const Expr& z = half_of_gate.x;
   EXPECT_EQ(half_of_gate.name(((erf(z / std::numbers::sqrt2) + 1.0) * 0.5) * z), "Gelu");
+}
+
+TEST(NameActivations, OneBehindAnother) {
+  Operand o;
+  const auto swish = [](const Expr& x) { return x * call("Sigmoid", {x}); };
+  o.graph.add_output(swish(swish(o.x)).value());
+  EXPECT_TRUE(passes::name_activations(o.graph));
+  EXPECT_EQ(o.graph.node_count(), 2U) << print(o.graph);
 }
 
 TEST(NameActivations, WhatOnlyLooksLikeGeluStays) {
