@@ -27,12 +27,7 @@ using TileVector = Lanes<kTileLanes>;
 template <bool adds, int rows, int vectors, class RowStep>
 void product_block(const TileOperand<RowStep>& a, const float* b, std::int64_t ldb,
                    std::int64_t inner, float* c, std::int64_t ldc) {
-  TileVector sums[rows][vectors];
-  unroll<rows>([&]<int r>() {
-    unroll<vectors>([&]<int v>() {
-      sums[r][v] = adds ? load<kTileLanes>(c + r * ldc + v * kTileLanes) : TileVector{};
-    });
-  });
+  TileVector sums[rows][vectors] = {};
   for (std::int64_t k = 0; k < inner; ++k) {
     const float* const from = a.data + k * a.column_step;
     TileVector row[vectors];
@@ -43,7 +38,10 @@ void product_block(const TileOperand<RowStep>& a, const float* b, std::int64_t l
     });
   }
   unroll<rows>([&]<int r>() {
-    unroll<vectors>([&]<int v>() { store(c + r * ldc + v * kTileLanes, sums[r][v]); });
+    unroll<vectors>([&]<int v>() {
+      float* const to = c + r * ldc + v * kTileLanes;
+      store(to, adds ? load<kTileLanes>(to) + sums[r][v] : sums[r][v]);
+    });
   });
 }
 
