@@ -61,7 +61,7 @@ class LossBuilder {
   }
 
   std::unique_ptr<Graph> finish_evaluation() {
-    passes::fuse_feed_forward(*graph_, /*is_for_gradient=*/false);
+    passes::fuse_feed_forward(*graph_);
     passes::settle(*graph_);
     return std::move(graph_);
   }
@@ -113,7 +113,7 @@ class StepBuilder : public LossBuilder {
     if (options_.precision == Precision::bf16) {
       passes::compute_in_bf16(*graph_);
     } else {
-      passes::fuse_feed_forward(*graph_, /*is_for_gradient=*/true);
+      passes::fuse_feed_forward(*graph_);
     }
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];

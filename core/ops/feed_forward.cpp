@@ -54,39 +54,16 @@ void infer_feed_forward(InferContext& context) {
   const SymShape* const w2 = context.shape(kW2);
   if (w2 != nullptr) require_dim(context, kForwardB2, 0, (*w2)[1]);
   set_rows(context, 0, w2);
-  set_rows(context, 1, context.shape(kW1));
 }
 
 void infer_feed_forward_grad(InferContext& context) {
   using namespace feed_forward;
   check_operands(context, kGradB1);
-  context.require_same_dtype({kX, kGradDy, kGradHidden});
+  context.require_same_dtype({kX, kGradDy});
   const SymShape* const w2 = context.shape(kW2);
   if (w2 != nullptr) require_dim(context, kGradDy, -1, (*w2)[1]);
-  const SymShape* const w1 = context.shape(kW1);
-  if (w1 != nullptr) require_dim(context, kGradHidden, -1, (*w1)[1]);
   for (const int i : {kX, kW1, kW2}) context.copy_type(i, i);
   if (context.has_input(kGradB1)) context.copy_type(kGradB1, 3);
-}
-
-/// x as a matrix.
-Expr rows_of(const Expr& x) {
-  const Shape shape = x.shape();
-  const std::int64_t columns = shape[shape.rank() - 1];
-  return reshape(x, {shape.size(0, shape.rank() - 1), columns});
-}
-
-/// Adds what flows back through h, which is x w1 + b1.
-void add_hidden_flow(const Gradient& g, std::vector<Expr>& result) {
-  using namespace feed_forward;
-  const Expr dh = rows_of(g.dy(1));
-  const auto add = [&](int i, const Expr& more) {
-    Expr& sum = result[static_cast<std::size_t>(i)];
-    if (sum) sum = sum + more;
-  };
-  add(kX, reshape(matmul(dh, transpose_last(g.x(kW1))), g.x(kX).shape()));
-  add(kW1, matmul(transpose_last(rows_of(g.x(kX))), dh));
-  add(kForwardB1, reduce_sum(dh, {0}, false));
 }
 
 /// What nobody needs is left out, so that the kernel need not make it.
@@ -101,12 +78,10 @@ std::vector<Expr> feed_forward_rule(const Gradient& g) {
   }
   std::vector<Value*> inputs{g.x(kX).value(), g.x(kW1).value(), g.x(kW2).value(), g.dy().value()};
   inputs.push_back(g.input_count() > kForwardB1 ? g.x(kForwardB1).value() : nullptr);
-  inputs.push_back(g.output_count() > 1 ? g.y(1).value() : nullptr);
   const Node* const node =
       g.builder().node("FeedForwardGrad", kInternalDomain, inputs, names, g.attributes());
   std::vector<Expr> result;
   for (int i = 0; i <= kForwardB1; ++i) result.push_back(g.builder().expr(node->output(i)));
-  if (g.output_count() > 1 && g.has_dy(1)) add_hidden_flow(g, result);
   // The gradient of b2, summed by the engine.
   if (g.input_count() > kForwardB2) result.push_back(g.dy());
   return result;
@@ -120,7 +95,6 @@ struct Case {
   Attributes attributes = {{"activation", "Gelu"}};
   bool has_b1 = true;
   bool has_b2 = true;
-  bool keeps_hidden = false;
 };
 
 std::vector<Case> cases() {
@@ -143,9 +117,6 @@ std::vector<Case> cases() {
       {"ranges", {37, 16}, 144, 32, named("Swish")},
       {"ranges_odd", {37, 17}, 133, 19, named("Tanh")},
       {"blocks", {2, 205, 16}, 80, 16},
-      {"keeps", {2, 3, 5}, 7, 4, named("Gelu"), true, true, true},
-      {"keeps_without_bias", {6, 5}, 9, 4, named("Tanh"), false, true, true},
-      {"keeps_vectors", {67, 16}, 80, 32, named("Gelu"), true, true, true},
   };
 }
 
@@ -166,7 +137,7 @@ Sample relu_sample() {
 std::vector<Sample> feed_forward_samples() {
   std::vector<Sample> samples{relu_sample()};
   for (const Case& c : cases()) {
-    Sample sample{c.name, operands(c), c.attributes, c.keeps_hidden ? 2 : 1};
+    Sample sample{c.name, operands(c), c.attributes};
     sample.inputs.push_back(c.has_b1 ? SampleInput{{c.hidden}} : absent());
     if (c.has_b2) sample.inputs.push_back({{c.columns}});
     samples.push_back(std::move(sample));
@@ -182,8 +153,6 @@ std::vector<Sample> feed_forward_grad_samples() {
     dims.back() = c.columns;
     sample.inputs.push_back({Shape(dims)});
     sample.inputs.push_back(c.has_b1 ? SampleInput{{c.hidden}} : absent());
-    dims.back() = c.hidden;
-    if (c.keeps_hidden) sample.inputs.push_back({Shape(dims)});
     if (c.name == "blocks") sample.absolute = 5e-5;  // long sums
     samples.push_back(std::move(sample));
   }
@@ -198,31 +167,29 @@ const std::vector<AttributeDef> kAttributes{{"activation", AttributeType::text, 
 
 /// y = f(x w1 + b1) w2 + b2 by blocks of rows: the hidden values f(...) are never in memory as a
 /// whole, and neither are their gradients. f is the op that `activation` names, with that op's
-/// attributes. h = x w1 + b1 is stored where the gradient shall read it; else the gradient makes it
-/// again, block by block.
+/// attributes. The gradient makes h = x w1 + b1 again, block by block.
 /// x: [..., width], w1: [width, hidden], w2: [hidden, columns], b1: [hidden], b2: [columns],
-/// y: [..., columns], h: [..., hidden].
+/// y: [..., columns].
 void register_feed_forward(OpRegistry& registry) {
   registry.add({.name = "FeedForward",
                 .domain = kInternalDomain,
                 .inputs = {{"x"}, {"w1"}, {"w2"}, {"b1", Arity::optional}, {"b2", Arity::optional}},
-                .outputs = {{"y"}, {"h", Arity::optional}},
+                .outputs = {{"y"}},
                 .attributes = kAttributes,
                 .infer = infer_feed_forward,
                 .backward = feed_forward_rule,
                 .samples = feed_forward_samples});
-  registry.add(
-      {.name = "FeedForwardGrad",
-       .domain = kInternalDomain,
-       .inputs = {{"x"}, {"w1"}, {"w2"}, {"dy"}, {"b1", Arity::optional}, {"h", Arity::optional}},
-       .outputs = {{"dx", Arity::optional},
-                   {"dw1", Arity::optional},
-                   {"dw2", Arity::optional},
-                   {"db1", Arity::optional}},
-       .attributes = kAttributes,
-       .infer = infer_feed_forward_grad,
-       .backward = NotDifferentiable{"second derivatives of FeedForward are not offered"},
-       .samples = feed_forward_grad_samples});
+  registry.add({.name = "FeedForwardGrad",
+                .domain = kInternalDomain,
+                .inputs = {{"x"}, {"w1"}, {"w2"}, {"dy"}, {"b1", Arity::optional}},
+                .outputs = {{"dx", Arity::optional},
+                            {"dw1", Arity::optional},
+                            {"dw2", Arity::optional},
+                            {"db1", Arity::optional}},
+                .attributes = kAttributes,
+                .infer = infer_feed_forward_grad,
+                .backward = NotDifferentiable{"second derivatives of FeedForward are not offered"},
+                .samples = feed_forward_grad_samples});
 }
 
 }  // namespace graft

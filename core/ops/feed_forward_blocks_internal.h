@@ -131,14 +131,6 @@ void fill_rows(const T* row, std::int64_t rows, std::int64_t columns, T* to) {
   }
 }
 
-/// Copies rows of `columns` elements.
-template <class T>
-void copy_rows(const T* from, std::int64_t from_step, std::int64_t rows, std::int64_t columns,
-               T* to, std::int64_t to_step) {
-  for (std::int64_t i = 0; i < rows; ++i)
-    std::copy_n(from + i * from_step, columns, to + i * to_step);
-}
-
 /// Tasks of kStripRows rows each.
 inline Pieces pieces_of(const Sizes& n) {
   const double size = static_cast<double>(n.hidden) * static_cast<double>(n.width + n.columns);

@@ -60,10 +60,6 @@ class ForwardKernel {
                  std::int64_t rows, T* h) const {
     T* const a = h + kStripSize;
     make_hidden<Products>(args, n_, w1, args.input<T>(kForwardB1), range, row, rows, h);
-    if (T* const hidden = args.output<T>(1)) {
-      copy_rows(h, range.count, rows, range.count, hidden + row * n_.hidden + range.first,
-                n_.hidden);
-    }
     activation_.apply(rows * range.count, h, a);
     Products::template product<true>(a, range.count, args.input<T>(kW2) + range.first * n_.columns,
                                      n_.columns, {rows, range.count, n_.columns},
@@ -88,7 +84,7 @@ class GradKernel {
     WorkspaceLayout layout;
     const std::int64_t w1_size = checked_multiply(n_.width, n_.hidden);
     const std::int64_t w2_size = checked_multiply(n_.columns, n_.hidden);
-    w1_ = layout.reserve<T>(request.has_input(kGradHidden) ? 0 : w1_size);
+    w1_ = layout.reserve<T>(w1_size);
     w1_rows_ = layout.reserve<T>(request.has_output(kDx) ? w1_size : 0);
     w2_columns_ = layout.reserve<T>(w2_size);
     blocks_ = layout.reserve<T>(pieces_.count * kScratchSize);
@@ -105,10 +101,7 @@ class GradKernel {
   }
 
   void operator()(const KernelArgs& args) const {
-    if (args.input<T>(kGradHidden) == nullptr) {
-      pack_ranges(args.input<T>(kW1), n_.hidden, 1, n_.width, n_.hidden,
-                  workspace_at<T>(args, w1_));
-    }
+    pack_ranges(args.input<T>(kW1), n_.hidden, 1, n_.width, n_.hidden, workspace_at<T>(args, w1_));
     pack_ranges(args.input<T>(kW2), 1, n_.columns, n_.columns, n_.hidden,
                 workspace_at<T>(args, w2_columns_));
     if (args.output<T>(kDx) != nullptr) {
@@ -173,13 +166,8 @@ class GradKernel {
   /// a and dh of a strip.
   void make_strip(const KernelArgs& args, Range range, std::int64_t row, std::int64_t rows, T* h,
                   T* a, T* dh) const {
-    if (const T* const hidden = args.input<T>(kGradHidden)) {
-      copy_rows(hidden + row * n_.hidden + range.first, n_.hidden, rows, range.count, h,
-                range.count);
-    } else {
-      make_hidden<Products>(args, n_, workspace_at<const T>(args, w1_), args.input<T>(kGradB1),
-                            range, row, rows, h);
-    }
+    make_hidden<Products>(args, n_, workspace_at<const T>(args, w1_), args.input<T>(kGradB1), range,
+                          row, rows, h);
     activation_.apply(rows * range.count, h, a);
     Products::template product<false>(args.input<T>(kGradDy) + row * n_.columns, n_.columns,
                                       workspace_at<T>(args, w2_columns_) + n_.columns * range.first,

@@ -9,7 +9,7 @@
 namespace graft::feed_forward {
 
 /// Where operands stand among the inputs of FeedForward and FeedForwardGrad.
-enum Input { kX, kW1, kW2, kForwardB1 = 3, kForwardB2, kGradDy = 3, kGradB1, kGradHidden };
+enum Input { kX, kW1, kW2, kForwardB1 = 3, kForwardB2, kGradDy = 3, kGradB1 };
 
 /// Whether FeedForward takes the op as its activation: one input, and a gradient that is one
 /// element-wise op.

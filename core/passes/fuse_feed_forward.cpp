@@ -83,19 +83,21 @@ std::int64_t columns_of(const Value* value) {
   return shape[shape.rank() - 1];
 }
 
-/// Whether the kernel in registers takes it, and it is worth it: with longer rows, the products of
-/// oneDNN gain more than what the separate ops lose.
+/// Whether the kernel in registers takes it, and it is worth it. The gradient makes hidden values
+/// again: from 128 terms on that takes longer than storing and reading them. With longer rows of
+/// results, the products of oneDNN gain more than what the separate ops lose.
 bool pays(const Match& match) {
   constexpr std::int64_t kVector = 16;
-  constexpr std::int64_t kMostWidth = 256;
+  constexpr std::int64_t kManyTerms = 128;
+  constexpr std::int64_t kMostColumns = 256;
   constexpr std::int64_t kLeastRows = 256;
   const std::int64_t width = columns_of(match.first.x);
   const std::int64_t hidden = columns_of(match.first.result);
   const std::int64_t columns = columns_of(match.second.result);
   const std::int64_t rows = hidden == 0 ? 0 : match.first.result->known_shape().size() / hidden;
   const bool are_vectors = (width | hidden | columns) % kVector == 0;
-  return match.first.x->dtype() == DType::f32 && are_vectors && width > 0 && columns > 0 &&
-         std::max(width, columns) <= kMostWidth && hidden >= 2 * std::max(width, columns) &&
+  return match.first.x->dtype() == DType::f32 && are_vectors && width > 0 && width < kManyTerms &&
+         columns > 0 && columns <= kMostColumns && hidden >= 2 * std::max(width, columns) &&
          rows >= kLeastRows;
 }
 
@@ -112,13 +114,7 @@ std::optional<Match> match(Node& activation) {
   return pays(found) ? std::optional(found) : std::nullopt;
 }
 
-/// Whether storing hidden values for the gradient takes less time than making them again.
-bool should_keep_hidden(const Match& match) {
-  constexpr std::int64_t kManyTerms = 128;
-  return columns_of(match.first.x) >= kManyTerms;
-}
-
-void fuse(Graph& graph, const Match& match, bool is_for_gradient) {
+void fuse(Graph& graph, const Match& match) {
   Builder builder(graph, match.second.result->producer());
   const auto weight = [&](const Linear& linear) {
     const Expr w = builder.expr(linear.w);
@@ -126,24 +122,22 @@ void fuse(Graph& graph, const Match& match, bool is_for_gradient) {
   };
   Attributes attributes = match.activation->attributes;
   attributes.set({"activation", AttributeValue(std::string(match.activation->op_type()))});
-  const int outputs = is_for_gradient && should_keep_hidden(match) ? 2 : 1;
   const std::vector<Expr> inputs{builder.expr(match.first.x), weight(match.first),
                                  weight(match.second), builder.expr(match.first.bias),
                                  builder.expr(match.second.bias)};
-  const Expr y =
-      call_multi("FeedForward", kInternalDomain, inputs, outputs, std::move(attributes)).front();
+  const Expr y = call_internal("FeedForward", inputs, std::move(attributes));
   graph.replace_all_uses(match.second.result, y.value());
 }
 
 }  // namespace
 
-bool fuse_feed_forward(Graph& graph, bool is_for_gradient) {
+bool fuse_feed_forward(Graph& graph) {
   std::vector<Match> found;
   for (const auto& node : graph.nodes()) {
     if (const std::optional<Match> one = match(*node)) found.push_back(*one);
   }
   // The last first: an earlier one is then replaced in what reads it, too.
-  for (const Match& one : std::views::reverse(found)) fuse(graph, one, is_for_gradient);
+  for (const Match& one : std::views::reverse(found)) fuse(graph, one);
   if (!found.empty()) eliminate_dead(graph);
   verify_in_debug(graph);
   return !found.empty();

@@ -90,9 +90,8 @@ bool name_activations(Graph& graph);
 
 /// Replaces two f32 products with an activation between them by FeedForward, which works by blocks
 /// of rows: where the hidden values are wider than what goes in and comes out, and nothing else
-/// reads them. Before gradients are made: `is_for_gradient` says whether they will be, since then
-/// it may pay to store hidden values.
-bool fuse_feed_forward(Graph& graph, bool is_for_gradient);
+/// reads them. Before gradients are made.
+bool fuse_feed_forward(Graph& graph);
 
 /// Lets a MaxPool without padding pass before the Relu behind a convolution, which then has fewer
 /// elements to go over, forward and backward. The same numbers come out, and the same gradients:
