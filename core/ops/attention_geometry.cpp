@@ -7,11 +7,40 @@
 
 namespace graft {
 
-SequenceRows::SequenceRows(const Shape& shape, int sequence_axis)
-    : inner(shape.size(sequence_axis + 1, shape.rank() - 1)),
+namespace {
+
+constexpr std::int64_t kStackParts = 3;
+
+}  // namespace
+
+SequenceRows::SequenceRows(const Shape& shape, int sequence_axis, int inner_axis)
+    : middle(shape.size(sequence_axis + 1, inner_axis)),
+      inner(shape.size(inner_axis, shape.rank() - 1)),
       depth(shape[shape.rank() - 1]),
-      row_step(inner * depth),
+      middle_step(inner * depth),
+      row_step(middle * middle_step),
       outer_step(shape[sequence_axis] * row_step) {}
+
+SequenceRows SequenceRows::in_stack(int index) const {
+  SequenceRows part = *this;
+  part.first = index * middle_step;
+  part.middle_step *= kStackParts;
+  part.row_step *= kStackParts;
+  part.outer_step *= kStackParts;
+  return part;
+}
+
+std::optional<int> stack_axis_of(const Attributes& attributes, int rank, std::string_view who) {
+  if (!attributes.has("stack_axis")) return std::nullopt;
+  return normalize_axis(attributes.get_int("stack_axis", 0), rank, who);
+}
+
+Shape query_shape(const Shape& input, const Attributes& attributes, std::string_view who) {
+  const std::optional<int> axis = stack_axis_of(attributes, input.rank(), who);
+  std::vector<std::int64_t> dims = input.dims();
+  if (axis) dims.erase(dims.begin() + *axis);
+  return Shape(std::move(dims));
+}
 
 AttentionBias::AttentionBias(const Shape& bias, const Shape& scores)
     : dims(scores.begin(), scores.end() - 2), steps(broadcast_strides(bias, scores)) {
@@ -31,25 +60,33 @@ std::int64_t AttentionBias::offset(std::int64_t problem) const {
 }
 
 AttentionGeometry::AttentionGeometry(const KernelRequest& request, int bias_input) {
-  const Shape& query = request.shape(0);
+  constexpr std::string_view kWho = "TiledAttention";
+  const Attributes& attributes = request.attributes();
+  const Shape query = query_shape(request.shape(0), attributes, kWho);
   const int rank = query.rank();
-  const int axis =
-      normalize_axis(request.attributes().get_int("sequence_axis", -2), rank, "TiledAttention");
+  const int axis = normalize_axis(attributes.get_int("sequence_axis", -2), rank, kWho);
+  const std::optional<int> stack_axis = stack_axis_of(attributes, rank + 1, kWho);
+  is_stack = stack_axis.has_value();
+  const int inner_axis = stack_axis.value_or(axis + 1);
   const auto ending_in = [&](std::int64_t last) {
     std::vector<std::int64_t> dims = query.dims();
     dims.back() = last;
     return Shape(std::move(dims));
   };
-  q = SequenceRows(query, axis);
-  k = SequenceRows(request.shape(1), axis);
-  v = SequenceRows(request.shape(2), axis);
-  y = SequenceRows(ending_in(v.depth), axis);
-  sums = SequenceRows(ending_in(1), axis);
+  const auto rows_of = [&](int operand) {
+    if (is_stack) return SequenceRows(query, axis, inner_axis).in_stack(operand);
+    return SequenceRows(request.shape(operand), axis, inner_axis);
+  };
+  q = rows_of(0);
+  k = rows_of(1);
+  v = rows_of(2);
+  y = SequenceRows(ending_in(v.depth), axis, inner_axis);
+  sums = SequenceRows(ending_in(1), axis, inner_axis);
   queries = query[axis];
-  keys = request.shape(1)[axis];
+  keys = is_stack ? queries : request.shape(1)[axis];
   depth = q.depth;
   value_depth = v.depth;
-  scale = request.attributes().get_float("scale", 1.0F);
+  scale = attributes.get_float("scale", 1.0F);
   std::vector<std::int64_t> scores = query.dims();
   scores.pop_back();
   scores.erase(scores.begin() + axis);

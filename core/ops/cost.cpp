@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/ops/attention_geometry_internal.h"
 #include "core/ops/shape_rules.h"
 
 namespace graft {
@@ -42,17 +43,20 @@ std::optional<std::int64_t> recurrence(const Node& node) {
 /// Every query meets every key and, weighted, its value. The gradient computes the scores again and
 /// has two products more for each of those.
 std::optional<std::int64_t> attention(const Node& node) {
-  const std::optional<Shape> q = known(node.input(0));
-  const std::optional<Shape> k = known(node.input(1));
-  const std::optional<Shape> v = known(node.input(2));
-  if (!q || !k || !v) return std::nullopt;
-  if (q->size() == 0) return 0;
+  const bool is_stack = node.attributes.has("stack_axis");
+  const std::optional<Shape> x = known(node.input(0));
+  const std::optional<Shape> k = is_stack ? x : known(node.input(1));
+  const std::optional<Shape> v = is_stack ? x : known(node.input(2));
+  if (!x || !k || !v) return std::nullopt;
+  const Shape q = query_shape(*x, node.attributes, node.label());
+  if (q.size() == 0) return 0;
   const auto last = [](const Shape& shape) { return shape[shape.rank() - 1]; };
+  // The axis of a stack comes behind that of the sequence.
   const std::int64_t keys =
-      (*k)[normalize_axis(node.attributes.get_int("sequence_axis", -2), k->rank(), node.label())];
+      (*k)[normalize_axis(node.attributes.get_int("sequence_axis", -2), q.rank(), node.label())];
   const bool is_gradient = node.op_type().ends_with("Grad");
-  const std::int64_t each = is_gradient ? 3 * last(*q) + 2 * last(*v) : last(*q) + last(*v);
-  return checked_multiply(checked_multiply(q->size() / last(*q), keys), each);
+  const std::int64_t each = is_gradient ? 3 * last(q) + 2 * last(*v) : last(q) + last(*v);
+  return checked_multiply(checked_multiply(q.size() / last(q), keys), each);
 }
 
 /// Each row meets both weights; the gradient meets the first again, and both twice.

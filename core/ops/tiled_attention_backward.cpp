@@ -129,10 +129,10 @@ class KeyRange {
         ds_(at(scratch, cut.ds)),
         dk_(at(scratch, cut.dk)),
         dv_(at(scratch, cut.dv)),
-        k_(close_rows(args.input<float>(1) + n.k.offset(problem) + first_ * n.k.row_step, n.k,
-                      count_, at(scratch, cut.k))),
-        v_(close_rows(args.input<float>(2) + n.v.offset(problem) + first_ * n.v.row_step, n.v,
-                      count_, at(scratch, cut.v))) {
+        k_(close_rows(args.input<float>(n.operand(1)) + n.k.offset(problem) + first_ * n.k.row_step,
+                      n.k, count_, at(scratch, cut.k))),
+        v_(close_rows(args.input<float>(n.operand(2)) + n.v.offset(problem) + first_ * n.v.row_step,
+                      n.v, count_, at(scratch, cut.v))) {
     std::fill_n(dk_, count_ * depth_, 0.0F);
     std::fill_n(dv_, count_ * value_depth_, 0.0F);
   }
@@ -298,7 +298,7 @@ Kernel make_attention_grad_by_tiles(KernelRequest& request) {
         } else {
           range.run(visible, args.output<float>(0) + n.q.offset(problem), n.q.row_step);
         }
-        range.write(args.output<float>(1), args.output<float>(2));
+        range.write(args.output<float>(n.operand(1)), args.output<float>(n.operand(2)));
       }
     });
     if (cut.ranges > 1) {

@@ -104,8 +104,9 @@ auto operands_of(const AttentionGeometry& n, const KernelArgs& args, int bias_in
     return bias == nullptr ? T{} : bias[i * n.bias.query_step + j * n.bias.key_step];
   };
   return Operands<T, decltype(bias_at)>{n, rows_of(args.input<T>(0), n.q, problem),
-                                        rows_of(args.input<T>(1), n.k, problem),
-                                        rows_of(args.input<T>(2), n.v, problem), bias_at};
+                                        rows_of(args.input<T>(n.operand(1)), n.k, problem),
+                                        rows_of(args.input<T>(n.operand(2)), n.v, problem),
+                                        bias_at};
 }
 
 Kernel make_plain(KernelRequest& request) {
@@ -139,8 +140,8 @@ Kernel make_plain_grad(KernelRequest& request) {
                       rows_of(args.input<double>(4), n.sums, problem),
                       rows_of(args.input<double>(5), n.y, problem),
                       rows_of(args.output<double>(0), n.q, problem),
-                      rows_of(args.output<double>(1), n.k, problem),
-                      rows_of(args.output<double>(2), n.v, problem));
+                      rows_of(args.output<double>(n.operand(1)), n.k, problem),
+                      rows_of(args.output<double>(n.operand(2)), n.v, problem));
       }
     });
   };
@@ -156,16 +157,14 @@ class Group {
 
   Group(std::int64_t index, const AttentionGeometry& n, float* scratch)
       : first_(index * kSize), count_(std::min(kSize, n.problems - first_)), next_(scratch) {
-    for (int lane = 0; lane < kSize; ++lane) {
-      outer_[lane] = problem(lane) / n.q.inner;
-      inner_[lane] = problem(lane) % n.q.inner;
-    }
+    for (int lane = 0; lane < kSize; ++lane) at_[lane] = n.q.index_of(problem(lane));
   }
 
   /// An operand brought into lanes; those of problems that are not there repeat the last one.
   Rows<const Lanes16> read(const float* data, const SequenceRows& rows, std::int64_t length) {
     const Rows<Lanes16> lanes = take(rows, length);
-    const std::int64_t ahead = rows.offset(kSize);  // the next group's, in most layouts
+    const std::int64_t ahead =
+        rows.offset(kSize) - rows.first;  // the next group's, in most layouts
     const float* from[kSize];
     for (int lane = 0; lane < kSize; ++lane) from[lane] = data + offset(rows, lane);
     for (std::int64_t r = 0; r < length; ++r) {
@@ -195,9 +194,7 @@ class Group {
       for (std::int64_t lane = 0; lane < count_; ++lane) to[lane] += rows.row_step;
     }
   }
-  std::int64_t offset(const SequenceRows& rows, int lane) const {
-    return rows.offset(outer_[lane], inner_[lane]);
-  }
+  std::int64_t offset(const SequenceRows& rows, int lane) const { return rows.offset(at_[lane]); }
   std::int64_t problem(int lane) const { return first_ + std::min<std::int64_t>(lane, count_ - 1); }
 
   auto operands(const AttentionGeometry& n, const KernelArgs& args, int bias_input) {
@@ -211,16 +208,15 @@ class Group {
       return values;
     };
     const auto q = read(args.input<float>(0), n.q, n.queries);
-    const auto k = read(args.input<float>(1), n.k, n.keys);
-    const auto v = read(args.input<float>(2), n.v, n.keys);
+    const auto k = read(args.input<float>(n.operand(1)), n.k, n.keys);
+    const auto v = read(args.input<float>(n.operand(2)), n.v, n.keys);
     return Operands<Lanes16, decltype(bias_at)>{n, q, k, v, bias_at};
   }
 
  private:
   std::int64_t first_;
   std::int64_t count_;
-  std::int64_t outer_[kSize];
-  std::int64_t inner_[kSize];
+  ProblemIndex at_[kSize];
   float* next_;
 };
 
@@ -284,8 +280,8 @@ Kernel make_small_grad(KernelRequest& request) {
         const Rows<Lanes16> dv = group.take(n.v, n.keys);
         differentiate(operands, y, sums, dy, dq, dk, dv);
         group.write(dq, n.q, n.queries, args.output<float>(0));
-        group.write(dk, n.k, n.keys, args.output<float>(1));
-        group.write(dv, n.v, n.keys, args.output<float>(2));
+        group.write(dk, n.k, n.keys, args.output<float>(n.operand(1)));
+        group.write(dv, n.v, n.keys, args.output<float>(n.operand(2)));
       }
     });
   };

@@ -93,9 +93,9 @@ void take_tile(std::int64_t vectors, std::int64_t keys, float* scores, Running& 
 struct Keys {
   Keys(const AttentionGeometry& n, const Scratch& layout, const KernelArgs& args,
        std::byte* scratch, std::int64_t problem)
-      : k(close_rows(args.input<float>(1) + n.k.offset(problem), n.k, n.keys,
+      : k(close_rows(args.input<float>(n.operand(1)) + n.k.offset(problem), n.k, n.keys,
                      reinterpret_cast<float*>(scratch + layout.k))),
-        v(close_rows(args.input<float>(2) + n.v.offset(problem), n.v, n.keys,
+        v(close_rows(args.input<float>(n.operand(2)) + n.v.offset(problem), n.v, n.keys,
                      reinterpret_cast<float*>(scratch + layout.v))) {}
 
   KeyRows k;

@@ -241,6 +241,50 @@ void skip_transposes(Builder& builder, Call& call) {
   call.result = reader->output();
 }
 
+/// What gives the value, with other dims at most.
+const Value* behind_views(const Value* value) {
+  const auto is_view = [](const Node* node) {
+    return node != nullptr && (node->is("Reshape") || node->is("Squeeze") || node->is("Unsqueeze"));
+  };
+  while (is_view(value->producer())) value = value->producer()->input(0);
+  return value;
+}
+
+/// Whether the operands are, in order, all parts of what the node splits evenly.
+bool are_parts_of(const Node* split, const std::vector<Expr>& operands) {
+  if (split == nullptr || !split->is("Split") || split->output_count() != std::ssize(operands)) {
+    return false;
+  }
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool is_part = behind_views(operands[i].value()) == split->output(static_cast<int>(i)) &&
+                         operands[i].shape() == operands[0].shape();
+    if (!is_part) return false;
+  }
+  return true;
+}
+
+/// Where q, k and v were split from one value, the kernel reads that itself, and its gradient is
+/// one value, too.
+void skip_split(Builder& builder, Call& call) {
+  const Node* const split = behind_views(call.operands.front().value())->producer();
+  if (!are_parts_of(split, call.operands)) return;
+  const Shape whole = split->input(0)->known_shape();
+  const int split_axis =
+      normalize_axis(split->attributes.get_int("axis", 0), whole.rank(), split->label());
+  const Shape part = call.operands.front().shape();
+  const int sequence_axis =
+      normalize_axis(call.attributes.get_int("sequence_axis", -2), part.rank(), split->label());
+  for (int axis = sequence_axis + 1; axis < part.rank(); ++axis) {
+    if (part.size() == 0 || part.size(0, axis) != whole.size(0, split_axis)) continue;
+    std::vector<std::int64_t> dims = part.dims();
+    dims.insert(dims.begin() + axis, std::ssize(call.operands));
+    call.operands = {reshape(builder.expr(split->input(0)), Shape(std::move(dims))), {}, {}};
+    call.attributes.set({"sequence_axis", sequence_axis});
+    call.attributes.set({"stack_axis", axis});
+    return;
+  }
+}
+
 void fuse(Graph& graph, Match match) {
   Builder builder(graph, match.product);
   const Expr k = rows_of(builder, match.k_columns, match.scale);
@@ -248,6 +292,7 @@ void fuse(Graph& graph, Match match) {
             {{"scale", AttributeValue(static_cast<float>(match.scale))}},
             match.product->output()};
   skip_transposes(builder, call);
+  skip_split(builder, call);
   if (const Expr bias = bias_of(builder, match)) call.operands.push_back(bias);
   const Expr y =
       call_multi("TiledAttention", kInternalDomain, call.operands, 2, call.attributes).front();

@@ -76,8 +76,9 @@ bool train_mode(Graph& graph, std::uint64_t seed);
 bool split_stacks(Graph& graph);
 
 /// Replaces MatMul, scaling, masks, Softmax and MatMul by TiledAttention, which never has all
-/// scores in memory; only where nothing else reads what lies between, and no mask trains. Before
-/// gradients are made. All shapes of what it replaces must be known.
+/// scores in memory; only where nothing else reads what lies between, and no mask trains. Where q, k
+/// and v were split from one value, it reads that. Before gradients are made. All shapes of what it
+/// replaces must be known.
 bool fuse_attention(Graph& graph);
 
 /// Replaces the nodes that spell out a LayerNormalization or RMSNormalization over the last axes by

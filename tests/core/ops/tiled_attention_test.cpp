@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 
 namespace graft {
@@ -21,8 +22,9 @@ std::vector<Tensor> attend(const std::vector<Tensor>& inputs, Attributes attribu
   return evaluate(*one.node, inputs);
 }
 
-std::vector<Tensor> differentiate(const std::vector<Tensor>& inputs, Attributes attributes = {}) {
-  const testing::OneNode one("TiledAttentionGrad", kInternalDomain, inputs, 3,
+std::vector<Tensor> differentiate(const std::vector<Tensor>& inputs, Attributes attributes = {},
+                                  int outputs = 3) {
+  const testing::OneNode one("TiledAttentionGrad", kInternalDomain, inputs, outputs,
                              std::move(attributes));
   return evaluate(*one.node, inputs);
 }
@@ -51,6 +53,47 @@ TEST(TiledAttention, TheSequenceMayStandFirst) {
   const std::vector<Tensor> y =
       attend({q, Tensor::zeros(DType::f32, {2, 2, 1}), v}, {{"sequence_axis", 0}});
   EXPECT_THAT(floats(y[0]), ElementsAre(FloatEq(2.0F), FloatEq(20.0F)));
+}
+
+TEST(TiledAttention, OneOperandMayHoldAllThree) {
+  // [sequence, part, depth]: two queries, keys and values of depth 1.
+  const Tensor stack = Tensor::from<float>({2, 3, 1}, {1.0F, 0.5F, 4.0F, -2.0F, 0.25F, 8.0F});
+  const auto part = [&](int i) {
+    const std::vector<float> all = floats(stack);
+    const auto at = static_cast<std::size_t>(i);
+    return Tensor::from<float>({2, 1}, {all[at], all[at + 3]});
+  };
+  const Attributes attributes{{"sequence_axis", 0}, {"stack_axis", 1}};
+  const std::vector<Tensor> wanted = attend({part(0), part(1), part(2)});
+  const std::vector<Tensor> found = attend({stack}, attributes);
+  EXPECT_EQ(floats(found[0]), floats(wanted[0]));
+  EXPECT_EQ(floats(found[1]), floats(wanted[1]));
+  const Tensor dy = Tensor::from<float>({2, 1}, {1.0F, -3.0F});
+  const std::vector<Tensor> d =
+      differentiate({part(0), part(1), part(2), wanted[0], wanted[1], dy});
+  const std::vector<float> together =
+      floats(differentiate({stack, Tensor(), Tensor(), found[0], found[1], dy}, attributes, 1)[0]);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(floats(d[i]), ElementsAre(together[i], together[i + 3])) << i;
+  }
+}
+
+TEST(TiledAttention, AStackHoldsThreeBetweenTheSequenceAndTheDepth) {
+  const auto kind = [](const Shape& shape, int axis) {
+    return kind_of([&] {
+      attend({Tensor::zeros(DType::f32, shape)}, {{"sequence_axis", 0}, {"stack_axis", axis}});
+    });
+  };
+  EXPECT_EQ(kind({2, 4, 1}, 1), ErrorKind::shape);
+  EXPECT_EQ(kind({3, 2, 1}, 0), ErrorKind::shape);
+  EXPECT_EQ(kind({2, 1, 3}, 2), ErrorKind::shape);
+  EXPECT_EQ(kind({2, 3}, 1), ErrorKind::shape);
+  const Tensor x = Tensor::zeros(DType::f32, {2, 3, 1});
+  EXPECT_EQ(kind_of([&] { attend({x}); }), ErrorKind::model);
+  EXPECT_EQ(kind_of([&] {
+              attend({x, x, x}, {{"sequence_axis", 0}, {"stack_axis", 1}});
+            }),
+            ErrorKind::model);
 }
 
 /// One query, and a score for each key by its bias.

@@ -123,6 +123,37 @@ TEST(FuseAttention, AResultThatStaysTransposedKeepsTheTransposes) {
   EXPECT_EQ(x.graph.node_count(), 4U) << print(x.graph);
 }
 
+/// As PyTorch writes it for a sequence in front, from parts of [sequence, batch, 3 heads depth].
+Expr attend_to_parts(Operands& x, const std::vector<Expr>& parts) {
+  std::vector<Expr> heads;
+  for (const Expr& part : parts) {
+    heads.push_back(reshape(transpose(reshape(part, {5, 4, 4}), {1, 0, 2}), {2, 2, 5, 4}));
+  }
+  const Expr scores = matmul(heads[0], transpose_last(heads[1]));
+  return transpose(matmul(x.softmax(scores), heads[2]), {2, 0, 1, 3});
+}
+
+TEST(FuseAttention, PartsOfOneValueAreReadThere) {
+  Operands x;
+  const Expr whole = x.input("whole", {5, 2, 24});
+  EXPECT_TRUE(x.fuse(attend_to_parts(x, call_multi("Split", "", {whole}, 3, {{"axis", 2}}))));
+  ASSERT_EQ(x.graph.node_count(), 2U) << print(x.graph);  // a view before it
+  const Node& fused = *x.graph.outputs().front()->producer();
+  EXPECT_EQ(fused.attributes.get_int("stack_axis", -1), 2);
+  EXPECT_EQ(fused.input(0)->known_shape(), (Shape{5, 2, 3, 2, 4}));
+  EXPECT_EQ(fused.input(1), nullptr);
+  EXPECT_EQ(x.graph.outputs().front()->known_shape(), (Shape{5, 2, 2, 4}));
+}
+
+TEST(FuseAttention, PartsInAnotherOrderStaySplit) {
+  Operands x;
+  std::vector<Expr> parts =
+      call_multi("Split", "", {x.input("whole", {5, 2, 24})}, 3, {{"axis", 2}});
+  std::swap(parts[0], parts[1]);
+  EXPECT_TRUE(x.fuse(attend_to_parts(x, parts)));
+  EXPECT_FALSE(x.graph.outputs().front()->producer()->attributes.has("stack_axis"));
+}
+
 /// Forms that must stay as they are.
 void expect_kept(const std::function<Expr(Operands&)>& build) {
   Operands x;
