@@ -115,6 +115,7 @@ class StepBuilder : public LossBuilder {
     } else {
       passes::fuse_feed_forward(*graph_);
     }
+    passes::keep_argmax(*graph_);
     loss_ = graph_->outputs()[0];
     prediction_ = graph_->outputs()[1];
   }

@@ -32,9 +32,10 @@ void store(float* to, const V& v) {
   std::memcpy(to, &v, sizeof(v));
 }
 
-/// The bits of a short and of a whole number of each lane.
+/// A byte, and the bits of a short and of a whole number, of each lane.
 template <int lanes>
 struct LaneBits {
+  using Byte [[gnu::vector_size(lanes)]] = std::uint8_t;
   using Short [[gnu::vector_size(lanes * sizeof(std::uint16_t))]] = std::uint16_t;
   using Whole [[gnu::vector_size(lanes * sizeof(std::uint32_t))]] = std::uint32_t;
 };
@@ -67,6 +68,30 @@ void store(BFloat16* to, const V& v) {
     const auto whole = (u & 0x7fffffffU) > 0x7f800000U ? quiet : rounded;
     const auto bits = __builtin_convertvector(whole, typename LaneBits<kLanes>::Short);
     std::memcpy(static_cast<void*>(to), &bits, sizeof(bits));
+  }
+}
+
+/// Bytes as the numbers they are.
+template <int lanes>
+Lanes<lanes> load(const std::uint8_t* from) {
+  if constexpr (lanes == 1) {
+    return static_cast<float>(*from);
+  } else {
+    typename LaneBits<lanes>::Byte bytes;
+    std::memcpy(&bytes, from, sizeof(bytes));
+    return __builtin_convertvector(bytes, Lanes<lanes>);
+  }
+}
+/// Whole numbers of 0 to 255.
+template <class V>
+void store(std::uint8_t* to, const V& v) {
+  constexpr int kLanes = sizeof(V) / sizeof(float);
+  if constexpr (kLanes == 1) {
+    *to = static_cast<std::uint8_t>(v);
+  } else {
+    const auto whole = __builtin_convertvector(v, typename LaneBits<kLanes>::Whole);
+    const auto bytes = __builtin_convertvector(whole, typename LaneBits<kLanes>::Byte);
+    std::memcpy(to, &bytes, sizeof(bytes));
   }
 }
 

@@ -31,9 +31,8 @@ SymShape pooled_shape(const Node& node, const SymShape& x) {
   return y;
 }
 
-}  // namespace
-
-void infer_pool(InferContext& context) {
+/// Output 1, if there is one, holds indices.
+void infer_with_indices(InferContext& context, DType indices) {
   context.require_rank(0, 3, 64);
   const std::int64_t order = context.attributes().get_int("storage_order", 0);
   if (order != 0 && order != 1) {
@@ -42,7 +41,13 @@ void infer_pool(InferContext& context) {
   std::optional<SymShape> y;
   if (context.shape(0) != nullptr) y = pooled_shape(context.node(), *context.shape(0));
   context.set_output(0, context.dtype(0), y);
-  context.set_output(1, DType::i64, y);
+  context.set_output(1, indices, y);
+}
+
+}  // namespace
+
+void infer_pool(InferContext& context) {
+  infer_with_indices(context, DType::i64);
 }
 
 void infer_global_pool(InferContext& context) {
@@ -80,6 +85,17 @@ void infer_max_pool_grad(InferContext& context) {
   context.copy_type(0);
 }
 
+void infer_max_pool_with_argmax(InferContext& context) {
+  infer_with_indices(context, DType::u8);
+}
+
+/// dx has the attribute `shape`.
+void infer_max_pool_grad_with_argmax(InferContext& context) {
+  const Shape x(context.attributes().get_ints("shape"));
+  for (const int i : {0, 1}) check_gradient(context, x, i);
+  context.set_output(0, context.dtype(1), SymShape(x));
+}
+
 void infer_average_pool_grad(InferContext& context) {
   const Shape x(context.attributes().get_ints("shape"));
   check_gradient(context, x, 0);
@@ -90,6 +106,11 @@ std::vector<Expr> max_pool_rule(const Gradient& g) {
   Attributes attributes = g.attributes();
   attributes.erase("storage_order");
   return {call_internal("MaxPoolGrad", {g.x(), g.dy()}, attributes)};
+}
+
+std::vector<Expr> max_pool_with_argmax_rule(const Gradient& g) {
+  return {call_internal("MaxPoolGradWithArgmax", {g.y(1), g.dy()},
+                        with_shape(g.attributes(), g.x().shape()))};
 }
 
 std::vector<Expr> average_pool_rule(const Gradient& g) {
@@ -216,6 +237,21 @@ std::vector<Sample> max_pool_grad_samples() {
   return samples;
 }
 
+std::vector<Sample> max_pool_with_argmax_samples() {
+  std::vector<Sample> samples;
+  for (const Case& c : cases()) samples.push_back({c.name, {distinct(c.x)}, c.attributes, 2});
+  return samples;
+}
+
+std::vector<Sample> max_pool_grad_with_argmax_samples() {
+  std::vector<Sample> samples;
+  for (const Case& c : cases()) {
+    const SampleInput argmax{.shape = c.y, .low = 0.0, .high = 3.0, .dtype = DType::u8};
+    samples.push_back({c.name, {argmax, {.shape = c.y}}, with_shape(c.attributes, c.x)});
+  }
+  return samples;
+}
+
 std::vector<Sample> average_pool_samples() {
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
@@ -287,6 +323,30 @@ void register_average_and_global_pools(OpRegistry& registry) {
                 .samples = global_pool_samples});
 }
 
+/// MaxPool for training: argmax says which of the window's elements within the image is the first
+/// maximum, counted in row-major order. The gradient reads these bytes in place of x. For windows
+/// of at most 256 elements.
+void register_pools_with_argmax(OpRegistry& registry) {
+  registry.add({.name = "MaxPoolWithArgmax",
+                .domain = kInternalDomain,
+                .inputs = {{"x"}},
+                .outputs = {{"y"}, {"argmax"}},
+                .attributes = pool_attributes({}),
+                .infer = infer_max_pool_with_argmax,
+                .layout = {LayoutRule::Kind::together, {0}, {0, 1}},
+                .backward = max_pool_with_argmax_rule,
+                .samples = max_pool_with_argmax_samples});
+  registry.add({.name = "MaxPoolGradWithArgmax",
+                .domain = kInternalDomain,
+                .inputs = {{"argmax"}, {"dy"}},
+                .outputs = {{"dx"}},
+                .attributes = pool_attributes({{"shape", AttributeType::integers, true}}),
+                .infer = infer_max_pool_grad_with_argmax,
+                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
+                .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
+                .samples = max_pool_grad_with_argmax_samples});
+}
+
 }  // namespace
 
 /// Ties: the gradient of a maximum goes to its first position in row-major order, as in PyTorch.
@@ -312,10 +372,10 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"dx"}},
                 .attributes = pool_attributes({}),
                 .infer = infer_max_pool_grad,
-                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
                 .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
                 .samples = max_pool_grad_samples});
   register_average_and_global_pools(registry);
+  register_pools_with_argmax(registry);
 }
 
 }  // namespace graft

@@ -1,8 +1,10 @@
 // Pooling over images in channels-last order: the innermost loop runs over channels, so that
-// windows of any size and place vectorise alike.
+// windows of any size and place vectorise alike. Planes in row-major order are images of one
+// channel.
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "core/ops/lanes_internal.h"
@@ -26,16 +28,16 @@ void for_each_group(std::int64_t count, Body&& body) {
 }
 template <class V, class T>
 V load_as(const T* from) {
-  if constexpr (std::is_same_v<T, double>) {
-    return *from;
+  if constexpr (std::is_same_v<V, double>) {
+    return static_cast<V>(*from);
   } else {
     return load<sizeof(V) / sizeof(float)>(from);
   }
 }
 template <class T, class V>
 void store_as(T* to, const V& v) {
-  if constexpr (std::is_same_v<T, double>) {
-    *to = v;
+  if constexpr (std::is_same_v<V, double>) {
+    *to = static_cast<T>(v);
   } else {
     store(to, v);
   }
@@ -54,31 +56,39 @@ struct MaxRun {
     }
   }
 
-  void maximum(const T* x, T* y) const {
-    for (std::int64_t i = 0; i < count; ++i, x += step, y += channels) {
-      for_each_group<T>(channels, [=, this]<class V>(std::int64_t c) {
-        V best = load_as<V>(x + taps[0] + c);
-        for_each_tap([&](std::int64_t tap) {
-          if (tap > 0) best = greater_of(best, load_as<V>(x + taps[tap] + c));
-        });
-        store_as(y + c, best);
-      });
+  /// `argmax`, unless it is null, gets the tap of the first maximum.
+  void maximum(const T* x, T* y, std::uint8_t* argmax) const {
+    if (argmax == nullptr) {
+      find<false>(x, y, argmax);
+    } else {
+      find<true>(x, y, argmax);
     }
   }
-
-  /// The gradient goes to the first maximum, whose tap is found again.
-  template <bool adds>
-  void gradient(const T* x, const T* dy, T* dx) const {
-    for (std::int64_t i = 0; i < count; ++i, x += step, dy += channels, dx += step) {
+  template <bool finds_argmax>
+  void find(const T* x, T* y, std::uint8_t* argmax) const {
+    for (std::int64_t i = 0; i < count; ++i, x += step, y += channels) {
       for_each_group<T>(channels, [=, this]<class V>(std::int64_t c) {
         V best = load_as<V>(x + taps[0] + c);
         V winner{};
         for_each_tap([&](std::int64_t tap) {
           if (tap == 0) return;
           const V value = load_as<V>(x + taps[tap] + c);
-          winner = if_greater(value, best, V{} + static_cast<float>(tap), winner);
+          if (finds_argmax) {
+            winner = if_greater(value, best, V{} + static_cast<float>(tap), winner);
+          }
           best = greater_of(best, value);
         });
+        store_as(y + c, best);
+        if constexpr (finds_argmax) store_as(argmax + i * channels + c, winner);
+      });
+    }
+  }
+
+  template <bool adds>
+  void gradient(const std::uint8_t* argmax, const T* dy, T* dx) const {
+    for (std::int64_t i = 0; i < count; ++i, argmax += channels, dy += channels, dx += step) {
+      for_each_group<T>(channels, [=, this]<class V>(std::int64_t c) {
+        const V winner = load_as<V>(argmax + c);
         const V gradient = load_as<V>(dy + c);
         for_each_tap([&](std::int64_t tap) {
           T* const target = dx + taps[tap] + c;
@@ -105,30 +115,33 @@ void with_run(const PoolTaps& taps, std::int64_t count, std::int64_t step, std::
   body(MaxRun<0, T>{taps, count, step, channels});
 }
 
+/// `argmax` may be null.
 template <class T>
-void max_pool(const PoolImages& g, const PoolWindows& windows, const T* x, T* y) {
+void max_pool(const PoolImages& g, const PoolWindows& windows, const T* x, T* y,
+              std::uint8_t* argmax) {
   g.for_each_row([&](std::int64_t image, std::int64_t row, std::int64_t) {
     const T* const from = x + image * g.input_positions() * g.channels;
-    T* const to = y + (image * g.output_positions() + row * g.axes[2].output) * g.channels;
+    const std::int64_t to = (image * g.output_positions() + row * g.axes[2].output) * g.channels;
     windows.visit_row(
         g, row, [&](const PoolTaps& taps, std::int64_t start, std::int64_t w, std::int64_t count) {
-          T* const maxima = to + w * g.channels;
+          const std::int64_t at = to + w * g.channels;
+          std::uint8_t* const places = argmax == nullptr ? nullptr : argmax + at;
           if (taps.count == 0) {  // the window lies in the padding
-            std::fill_n(maxima, g.channels, T(-std::numeric_limits<float>::infinity()));
+            std::fill_n(y + at, g.channels, T(-std::numeric_limits<float>::infinity()));
+            if (places != nullptr) std::fill_n(places, g.channels, std::uint8_t{0});
             return;
           }
           with_run<T>(taps, count, windows.step(), g.channels,
-                      [&](const auto& run) { run.maximum(from + start, maxima); });
+                      [&](const auto& run) { run.maximum(from + start, y + at, places); });
         });
   });
 }
 
 template <class T>
-void max_pool_grad(const PoolImages& g, const PoolWindows& windows, const T* x, const T* dy,
-                   T* dx) {
+void max_pool_grad(const PoolImages& g, const PoolWindows& windows, const std::uint8_t* argmax,
+                   const T* dy, T* dx) {
   g.for_each_image([&](std::int64_t image) {
-    const T* const from = x + image * g.input_positions() * g.channels;
-    const T* const gradients = dy + image * g.output_positions() * g.channels;
+    const std::int64_t outputs = image * g.output_positions() * g.channels;
     T* const to = dx + image * g.input_positions() * g.channels;
     if (!windows.cover_all) std::fill_n(to, g.input_positions() * g.channels, T(0.0F));
     for (std::int64_t row = 0; row < g.rows(); ++row) {
@@ -136,12 +149,12 @@ void max_pool_grad(const PoolImages& g, const PoolWindows& windows, const T* x, 
           g, row,
           [&](const PoolTaps& taps, std::int64_t start, std::int64_t w, std::int64_t count) {
             if (taps.count == 0) return;
-            const T* const gradient = gradients + (row * g.axes[2].output + w) * g.channels;
+            const std::int64_t at = outputs + (row * g.axes[2].output + w) * g.channels;
             with_run<T>(taps, count, windows.step(), g.channels, [&](const auto& run) {
               if (windows.are_disjoint) {
-                run.template gradient<false>(from + start, gradient, to + start);
+                run.template gradient<false>(argmax + at, dy + at, to + start);
               } else {
-                run.template gradient<true>(from + start, gradient, to + start);
+                run.template gradient<true>(argmax + at, dy + at, to + start);
               }
             });
           });
@@ -216,7 +229,7 @@ void global_average_pool(std::int64_t channels, std::int64_t positions, std::int
 }
 
 bool fits(const KernelRequest& request, const Shape& x) {
-  return request.has_channels_last() && PoolGeometry::fits(x) && !request.has_output(1);
+  return request.has_channels_last() && PoolGeometry::fits(x);
 }
 
 /// make.operator()<T>() for the request's type.
@@ -247,26 +260,49 @@ bool counts_padding(const KernelRequest& request) {
 }
 
 Kernel make_max_pool(KernelRequest& request) {
-  if (!fits(request, request.shape())) return {};
+  if (!fits(request, request.shape()) || request.has_output(1)) return {};
   const PoolImages g(request, request.shape());
   if (!has_few_taps(g)) return {};
   return for_types(MaxPoolTypes{}, request, [&]<class T>() {
     return Kernel([g, windows = PoolWindows(g)](const KernelArgs& args) {
-      max_pool(g, windows, args.input<T>(0), args.output<T>());
+      max_pool(g, windows, args.input<T>(0), args.output<T>(), nullptr);
     });
   });
 }
 
-Kernel make_max_pool_grad(KernelRequest& request) {
-  if (!fits(request, request.shape())) return {};
-  const PoolImages g(request, request.shape());
-  if (!has_few_taps(g)) return {};
-  if (request.dtype() == DType::bf16 && !overlap_little(g)) return {};
+/// Images of the request's layout.
+std::optional<PoolImages> images_of(const KernelRequest& request, const Shape& x) {
+  if (!PoolGeometry::fits(x)) return std::nullopt;
+  PoolImages images(request, x);
+  if (!request.has_channels_last()) {
+    images.batch = checked_multiply(images.batch, images.channels);
+    images.channels = 1;
+  }
+  return has_few_taps(images) ? std::optional(images) : std::nullopt;
+}
+
+Kernel make_max_pool_with_argmax(KernelRequest& request) {
+  const std::optional<PoolImages> g = images_of(request, request.shape());
+  if (!g) return {};
   return for_types(MaxPoolTypes{}, request, [&]<class T>() {
-    return Kernel([g, windows = PoolWindows(g)](const KernelArgs& args) {
-      max_pool_grad(g, windows, args.input<T>(0), args.input<T>(1), args.output<T>());
+    return Kernel([g = *g, windows = PoolWindows(*g)](const KernelArgs& args) {
+      max_pool(g, windows, args.input<T>(0), args.output<T>(), args.output<std::uint8_t>(1));
     });
   });
+}
+
+Kernel make_max_pool_grad_with_argmax(KernelRequest& request) {
+  const std::optional<PoolImages> g = images_of(request, request.output().shape);
+  if (!g) return {};
+  const DType dtype = request.output().dtype;
+  if (dtype == DType::bf16 && !overlap_little(*g)) return {};
+  Kernel kernel;
+  visit_dtype(MaxPoolTypes{}, dtype, [&]<class T>() {
+    kernel = [g = *g, windows = PoolWindows(*g)](const KernelArgs& args) {
+      max_pool_grad(g, windows, args.input<std::uint8_t>(0), args.input<T>(1), args.output<T>());
+    };
+  });
+  return kernel;
 }
 
 Kernel make_average_pool(KernelRequest& request) {
@@ -310,10 +346,18 @@ void register_channels_last_pools(KernelRegistry& registry) {
         {.op = op, .domain = domain, .name = "channels_last", .make = make, .knows_layouts = true});
   };
   add("MaxPool", "", make_max_pool);
-  add("MaxPoolGrad", kInternalDomain, make_max_pool_grad);
   add("AveragePool", "", make_average_pool);
   add("AveragePoolGrad", kInternalDomain, make_average_pool_grad);
   add("GlobalAveragePool", "", make_global_average_pool);
+  const auto add_for_any_layout = [&](std::string_view op, KernelFactory make) {
+    registry.add({.op = op,
+                  .domain = kInternalDomain,
+                  .name = "images",
+                  .make = make,
+                  .knows_layouts = true});
+  };
+  add_for_any_layout("MaxPoolWithArgmax", make_max_pool_with_argmax);
+  add_for_any_layout("MaxPoolGradWithArgmax", make_max_pool_grad_with_argmax);
 }
 
 }  // namespace graft

@@ -76,9 +76,9 @@ bool train_mode(Graph& graph, std::uint64_t seed);
 bool split_stacks(Graph& graph);
 
 /// Replaces MatMul, scaling, masks, Softmax and MatMul by TiledAttention, which never has all
-/// scores in memory; only where nothing else reads what lies between, and no mask trains. Where q, k
-/// and v were split from one value, it reads that. Before gradients are made. All shapes of what it
-/// replaces must be known.
+/// scores in memory; only where nothing else reads what lies between, and no mask trains. Where q,
+/// k and v were split from one value, it reads that. Before gradients are made. All shapes of what
+/// it replaces must be known.
 bool fuse_attention(Graph& graph);
 
 /// Replaces the nodes that spell out a LayerNormalization or RMSNormalization over the last axes by
@@ -88,6 +88,10 @@ bool fuse_layer_norm(Graph& graph);
 /// Replaces Gelu, its tanh approximation and Swish, spelled out in simpler ops, by the one op that
 /// each is: fewer values are kept for the gradient. All shapes of what it replaces must be known.
 bool name_activations(Graph& graph);
+
+/// Replaces MaxPool by MaxPoolWithArgmax, whose gradient reads a byte for each result in place of
+/// what was pooled. Before gradients are made.
+bool keep_argmax(Graph& graph);
 
 /// Replaces two f32 products with an activation between them by FeedForward, which works by blocks
 /// of rows: where the hidden values are wider than what goes in and comes out, and nothing else

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/window.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 
@@ -68,18 +69,26 @@ TEST(MaxPool, OfBytes) {
   EXPECT_THAT(indices(y[1]), ElementsAre(0, 2));
 }
 
+/// By MaxPoolGrad and from the argmax, which must agree.
+std::vector<float> gradient(const Tensor& x, const Tensor& dy, const Attributes& attributes) {
+  std::vector<float> dx = floats(call_internal_op("MaxPoolGrad", {x, dy}, attributes)[0]);
+  const Tensor argmax = call_internal_op("MaxPoolWithArgmax", {x}, attributes, 2)[1];
+  EXPECT_EQ(floats(call_internal_op("MaxPoolGradWithArgmax", {argmax, dy},
+                                    with_shape(attributes, x.shape()))[0]),
+            dx);
+  return dx;
+}
+
 TEST(MaxPoolGrad, GoesToTheFirstOfEqualMaxima) {
   const Tensor x = Tensor::from<float>({1, 1, 2, 2}, {1, 4, 4, 4});
   const Tensor dy = Tensor::from<float>({1, 1, 1, 1}, {5});
-  const auto dx = call_internal_op("MaxPoolGrad", {x, dy}, {{"kernel_shape", Ints{2, 2}}});
-  EXPECT_THAT(floats(dx[0]), ElementsAre(0, 5, 0, 0));
+  EXPECT_THAT(gradient(x, dy, {{"kernel_shape", Ints{2, 2}}}), ElementsAre(0, 5, 0, 0));
 }
 
 TEST(MaxPoolGrad, GoesToTheFirstInLongRowsToo) {
   const Tensor x = Tensor::full(DType::f32, {1, 1, 2, 38}, 7);
   const Tensor dy = Tensor::full(DType::f32, {1, 1, 1, 19}, 3);
-  const auto dx = floats(call_internal_op(
-      "MaxPoolGrad", {x, dy}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}})[0]);
+  const auto dx = gradient(x, dy, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
   for (std::size_t i = 0; i < dx.size(); ++i) EXPECT_EQ(dx[i], i < 38 && i % 2 == 0 ? 3 : 0) << i;
 }
 
@@ -88,23 +97,32 @@ TEST(MaxPoolGrad, NanTakesTheGradient) {
   const Tensor x = Tensor::from<float>({1, 1, 2, 4}, {1, 2, nan, 9, nan, 3, 4, 5});
   const Tensor dy = Tensor::from<float>({1, 1, 1, 2}, {10, 20});
   const Attributes attributes{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
-  EXPECT_THAT(floats(call_internal_op("MaxPoolGrad", {x, dy}, attributes)[0]),
-              ElementsAre(0, 0, 20, 0, 10, 0, 0, 0));
+  EXPECT_THAT(gradient(x, dy, attributes), ElementsAre(0, 0, 20, 0, 10, 0, 0, 0));
 }
 
 TEST(MaxPoolGrad, AddsUpWhereWindowsOverlap) {
   const Tensor x = Tensor::from<float>({1, 1, 4}, {0, 9, 1, 2});
   const Tensor dy = Tensor::from<float>({1, 1, 3}, {10, 20, 30});
-  const auto dx = call_internal_op("MaxPoolGrad", {x, dy}, {{"kernel_shape", Ints{2}}});
-  EXPECT_THAT(floats(dx[0]), ElementsAre(0, 30, 0, 30));
+  EXPECT_THAT(gradient(x, dy, {{"kernel_shape", Ints{2}}}), ElementsAre(0, 30, 0, 30));
 }
 
 TEST(MaxPoolGrad, MinusInfinityIsAMaximumToo) {
   const float low = -std::numeric_limits<float>::infinity();
   const Tensor x = Tensor::from<float>({1, 1, 2}, {low, low});
   const Tensor dy = Tensor::from<float>({1, 1, 1}, {1});
-  const auto dx = call_internal_op("MaxPoolGrad", {x, dy}, {{"kernel_shape", Ints{2}}});
-  EXPECT_THAT(floats(dx[0]), ElementsAre(1, 0));
+  EXPECT_THAT(gradient(x, dy, {{"kernel_shape", Ints{2}}}), ElementsAre(1, 0));
+}
+
+TEST(MaxPoolWithArgmax, CountsTheElementsWithinTheImage) {
+  // |_ 5 2| |7 1 4| |0 _ _|, then |_ 5 2| |5 2 7| ... |4 0 _|.
+  const Tensor x = Tensor::from<float>({1, 1, 6}, {5, 2, 7, 1, 4, 0});
+  const Attributes padded{{"kernel_shape", Ints{3}}, {"strides", Ints{3}}, {"pads", Ints{1, 2}}};
+  const auto y = call_internal_op("MaxPoolWithArgmax", {x}, padded, 2);
+  EXPECT_THAT(floats(y[0]), ElementsAre(5, 7, 0));
+  EXPECT_THAT(to_double(y[1]), ElementsAre(0, 0, 0));
+  const Attributes shifted{{"kernel_shape", Ints{3}}, {"pads", Ints{1, 1}}};
+  EXPECT_THAT(to_double(call_internal_op("MaxPoolWithArgmax", {x}, shifted, 2)[1]),
+              ElementsAre(0, 2, 1, 0, 1, 0));
 }
 
 /// Three channels of a 2 x 2 image, position by position: a maximum each.
@@ -115,15 +133,23 @@ TEST(MaxPool, OfBf16InChannelsLastOrder) {
   };
   const auto run = [](testing::OneNode& one, const std::vector<Tensor>& inputs) {
     for (Value* value : one.node->inputs()) value->layout = Layout::channels_last;
-    one.node->output()->layout = Layout::channels_last;
-    return floats(evaluate(*one.node, inputs)[0].cast(DType::f32));
+    for (int i = 0; i < one.node->output_count(); ++i) {
+      one.node->output(i)->layout = Layout::channels_last;
+    }
+    return evaluate(*one.node, inputs);
   };
   const Tensor x = bf16({1, 3, 2, 2}, {1, 5, -1, 2, 4, -2, 0, 9, -3, 1, 1, -0.5F});
   testing::OneNode pool("MaxPool", "", {x}, 1, window);
-  EXPECT_THAT(run(pool, {x}), ElementsAre(2, 9, -0.5F));
+  EXPECT_THAT(floats(run(pool, {x})[0].cast(DType::f32)), ElementsAre(2, 9, -0.5F));
+  testing::OneNode keeping("MaxPoolWithArgmax", kInternalDomain, {x}, 2, window);
+  const std::vector<Tensor> pooled = run(keeping, {x});
+  EXPECT_THAT(floats(pooled[0].cast(DType::f32)), ElementsAre(2, 9, -0.5F));
+  EXPECT_THAT(to_double(pooled[1]), ElementsAre(1, 2, 3));
   const Tensor dy = bf16({1, 3, 1, 1}, {10, 20, 30});
-  testing::OneNode gradient("MaxPoolGrad", kInternalDomain, {x, dy}, 1, window);
-  EXPECT_THAT(run(gradient, {x, dy}), ElementsAre(0, 0, 0, 10, 0, 0, 0, 20, 0, 0, 0, 30));
+  testing::OneNode gradient("MaxPoolGradWithArgmax", kInternalDomain, {pooled[1], dy}, 1,
+                            with_shape(window, x.shape()));
+  EXPECT_THAT(floats(run(gradient, {pooled[1], dy})[0].cast(DType::f32)),
+              ElementsAre(0, 0, 0, 10, 0, 0, 0, 20, 0, 0, 0, 30));
 }
 
 TEST(AveragePool, DividesByWhatTheWindowHolds) {
