@@ -53,6 +53,7 @@ class LossBuilder {
     passes::decompose(*graph_);
     passes::split_stacks(*graph_);
     passes::fuse_attention(*graph_);
+    passes::skip_row_transposes(*graph_);
     passes::fuse_layer_norm(*graph_);
     passes::name_activations(*graph_);
     passes::pool_before_relu(*graph_);

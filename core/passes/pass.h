@@ -81,6 +81,11 @@ bool split_stacks(Graph& graph);
 /// it replaces must be known.
 bool fuse_attention(Graph& graph);
 
+/// Where a TiledAttention reads what was made, row by row, of transposed rows, and what is made of
+/// its result, row by row, is transposed back, both Transposes go: the attention takes its sequence
+/// from another axis. Before gradients are made, after fuse_attention.
+bool skip_row_transposes(Graph& graph);
+
 /// Replaces the nodes that spell out a LayerNormalization or RMSNormalization over the last axes by
 /// that node. Before gradients are made. All shapes of what it replaces must be known.
 bool fuse_layer_norm(Graph& graph);
