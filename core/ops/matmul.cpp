@@ -204,6 +204,7 @@ std::vector<Sample> gemm_samples() {
   all.set({"beta", 0.5F});
   samples.push_back({"row_alpha_beta", {{{5, 1}}, {{5, 7}}, {{7}}}, all});
   samples.push_back({"over_threads", {{{65, 37}}, {{129, 37}}, {{129}}}, flags(false, true)});
+  samples.push_back({"many_inner", {{{301, 19}}, {{301, 23}}}, flags(true, false)});
   return samples;
 }
 

@@ -39,6 +39,10 @@ struct MatMulProblem {
 /// Vector times matrix, of f32 and f64; empty for other products.
 Kernel make_matvec(KernelRequest& request);
 
+/// One product a^T b, the usual gradient of a weight, that dnnl_sgemm computes faster than oneDNN's
+/// primitive.
+bool suits_sgemm(const MatMulProblem& p);
+
 /// Writes beta * c, broadcast, to y.
 template <class T>
 Kernel fill_with_c(const KernelRequest& request, float beta);

@@ -6,7 +6,6 @@
 namespace graft {
 namespace {
 
-/// The usual gradient of a weight; see matmul_onednn.cpp for why.
 Kernel make_by_sgemm(const MatMulProblem& p) {
   return [m = p.m, n = p.n, k = p.k, alpha = p.alpha](const KernelArgs& args) {
     take_parameter(args, sizeof(float) * static_cast<std::size_t>(m * n));
@@ -19,7 +18,7 @@ Kernel make_by_sgemm(const MatMulProblem& p) {
 Kernel make_by_onednn(KernelRequest& request) {
   if (request.dtype() != DType::f32 || updates_by_rows(request)) return {};
   const MatMulProblem p(request);
-  if (p.transposes_a && !p.transposes_b && !p.is_empty) return make_by_sgemm(p);
+  if (suits_sgemm(p)) return make_by_sgemm(p);
   return make_product_update<float>(request, onednn_product);
 }
 

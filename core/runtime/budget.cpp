@@ -224,6 +224,10 @@ class BudgetSearch {
   }
 
   std::vector<passes::Repeat> repeat(const Dropped& dropped) {
+    if (dropped.empty()) return {};
+    // A copy stands before its first reader: if that were an update late in the step, the copy
+    // could read a variable that has been updated by then.
+    passes::move_updates(graph_);
     std::vector<passes::Repeat> repeats = passes::recompute(graph_, boundary_, dropped);
     for (const passes::Repeat& one : repeats) {
       const auto at = workspaces_.find(one.original);

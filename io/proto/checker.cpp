@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "io/proto/op_schemas.h"
 #include "io/proto/sort_nodes.h"
 
 namespace graft::onnx {
@@ -78,6 +79,7 @@ pb::checker::CheckerContext context_for(const pb::ModelProto& model,
     imports[pb::NormalizeDomain(import.domain())] = static_cast<int>(import.version());
   }
   pb::checker::CheckerContext context;
+  context.set_schema_registry(&OpSchemas::instance());
   context.set_ir_version(static_cast<int>(std::max(model.ir_version(), kFreeInitializers)));
   context.set_opset_imports(std::move(imports));
   // As in a body: inputs and outputs may lack a shape.

@@ -1,10 +1,9 @@
 #include "io/proto/standard_functions.h"
 
-#include <onnx/defs/schema.h>
-
 #include <set>
 #include <utility>
 
+#include "io/proto/op_schemas.h"
 #include "io/proto/reader.h"
 
 namespace graft::onnx {
@@ -50,7 +49,7 @@ class Collector {
     versions.opset_imports = imports;
     const int opset = static_cast<int>(versions.opset(node.domain()));
     const pb::OpSchema* const schema =
-        pb::OpSchemaRegistry::Schema(node.op_type(), opset, node.domain());
+        OpSchemas::instance().GetSchema(node.op_type(), opset, node.domain());
     if (schema == nullptr || !schema->HasFunction()) return;
     const pb::FunctionProto* body = schema->GetFunction(opset);
     // A body may be written in a later opset than the one that the op stands in: it says its own.
