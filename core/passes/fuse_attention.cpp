@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <ranges>
 #include <unordered_set>
 
 #include "core/ops/builder.h"
@@ -306,7 +307,8 @@ bool fuse_attention(Graph& graph) {
   for (const auto& node : graph.nodes()) {
     if (std::optional<Match> one = match(*node)) found.push_back(std::move(*one));
   }
-  for (Match& one : found) fuse(graph, std::move(one));
+  // The last first: an earlier one is then replaced in what reads it, too.
+  for (Match& one : std::views::reverse(found)) fuse(graph, std::move(one));
   if (!found.empty()) eliminate_dead(graph);
   verify_in_debug(graph);
   return !found.empty();

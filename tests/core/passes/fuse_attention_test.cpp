@@ -154,6 +154,14 @@ TEST(FuseAttention, PartsInAnotherOrderStaySplit) {
   EXPECT_FALSE(x.graph.outputs().front()->producer()->attributes.has("stack_axis"));
 }
 
+TEST(FuseAttention, OneBehindAnother) {
+  Operands x;
+  const Expr y = matmul(x.softmax(matmul(x.q, transpose_last(x.k))), x.v);
+  const Expr k = x.input("more_keys", {2, 7, 6});
+  EXPECT_TRUE(x.fuse(matmul(x.softmax(matmul(y, transpose_last(k))), k)));
+  EXPECT_EQ(x.graph.node_count(), 2U) << print(x.graph);
+}
+
 /// Forms that must stay as they are.
 void expect_kept(const std::function<Expr(Operands&)>& build) {
   Operands x;
