@@ -87,9 +87,10 @@ void differentiate(const Groups& by, const T* dy, const T* x, const T* scale, Ch
   for (std::int64_t c = 0; c < by.channels; ++c) {
     const T* const d = dy + c * by.inner;
     const T* const from = x + c * by.inner;
-    const TwoSums<T> channel(by.inner, [=](std::int64_t i, T& to_flat, T& to_moment) {
-      to_flat += d[i];
-      to_moment += d[i] * (from[i] - mean);
+    const TwoSums<T> channel(by.inner, [=]<class V>(std::int64_t i, V& to_flat, V& to_moment) {
+      const V gradient = load_as<V>(d + i);
+      to_flat += gradient;
+      to_moment += gradient * (load_as<V>(from + i) - mean);
     });
     sums[c] = {channel.a, channel.b * moments.inv_std};
     flat += sums[c].flat * static_cast<double>(scale[c]);

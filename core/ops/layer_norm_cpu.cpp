@@ -190,10 +190,10 @@ template <class T, bool kCentered>
 void differentiate_row(const T* dy, const T* x, const T* scale, std::int64_t n, double mean,
                        double inv_std, T* dx, T* dscale, T* dbias) {
   const T middle = static_cast<T>(mean);
-  const TwoSums<T> sums(n, [=](std::int64_t i, T& flat, T& moment) {
-    const T g = dy[i] * scale[i];
+  const TwoSums<T> sums(n, [=]<class V>(std::int64_t i, V& flat, V& moment) {
+    const V g = load_as<V>(dy + i) * load_as<V>(scale + i);
     flat += g;
-    moment += g * (x[i] - middle);
+    moment += g * (load_as<V>(x + i) - middle);
   });
   const double share = n == 0 ? 0.0 : 1.0 / static_cast<double>(n);
   const T slope = static_cast<T>(inv_std);

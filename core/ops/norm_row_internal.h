@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "core/base/shape.h"
+#include "core/ops/lanes_internal.h"
 
 namespace graft {
 
@@ -22,8 +24,24 @@ inline bool is_row_parameter(const Shape& x, int axis, const Shape& parameter) {
 
 // Sums and moments of contiguous runs, as normalizations need them.
 
-/// Two sums over n elements: add(i, a, b) adds the terms of element i to a and b. Terms run in T,
-/// 16 to a lane, then in f64; the order depends on n alone.
+/// 8 numbers that are computed together.
+template <class T>
+struct EightOf {
+  using type [[gnu::vector_size(8 * sizeof(T))]] = T;
+};
+template <class T>
+using Eight = typename EightOf<T>::type;
+
+/// What V holds, one number or eight, from `from` on.
+template <class V, class T>
+V load_as(const T* from) {
+  V v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+/// Two sums over n elements: add(i, a, b) adds the terms of elements i and on to a and b, which are
+/// one number or Eight. Terms run in T, 16 to a lane, then in f64; the order depends on n alone.
 template <class T>
 struct TwoSums {
   double a;
@@ -31,34 +49,32 @@ struct TwoSums {
 
   template <class Add>
   TwoSums(std::int64_t n, Add&& add) {
-    Wide total_a{};
-    Wide total_b{};
+    Eight<double> total_a{};
+    Eight<double> total_b{};
     std::int64_t i = 0;
     while (n - i >= kLanes) {
-      T lanes_a[kLanes] = {};
-      T lanes_b[kLanes] = {};
+      Eight<T> lanes_a[4] = {};
+      Eight<T> lanes_b[4] = {};
       const std::int64_t last = i + std::min(16 * kLanes, (n - i) / kLanes * kLanes);
       for (; i < last; i += kLanes) {
-#pragma omp simd
-        for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-          add(i + lane, lanes_a[lane], lanes_b[lane]);
-        }
+        unroll<4>([&]<int part>() { add(i + 8 * part, lanes_a[part], lanes_b[part]); });
       }
       fold(lanes_a, total_a);
       fold(lanes_b, total_b);
     }
     if (i < n) {
-      T lanes_a[kLanes] = {};
-      T lanes_b[kLanes] = {};
-      for (; i + kStep <= n; i += kStep) {
-#pragma omp simd
-        for (std::int64_t lane = 0; lane < kStep; ++lane) {
-          add(i + lane, lanes_a[lane], lanes_b[lane]);
-        }
+      Eight<T> tail_a{};
+      Eight<T> tail_b{};
+      for (; i + 8 <= n; i += 8) add(i, tail_a, tail_b);
+      for (int lane = 0; i < n; ++i, ++lane) {
+        T one_a{};
+        T one_b{};
+        add(i, one_a, one_b);
+        tail_a[lane] += one_a;
+        tail_b[lane] += one_b;
       }
-      for (std::int64_t lane = 0; i < n; ++i, ++lane) add(i, lanes_a[lane], lanes_b[lane]);
-      fold(lanes_a, total_a);
-      fold(lanes_b, total_b);
+      total_a += __builtin_convertvector(tail_a, Eight<double>);
+      total_b += __builtin_convertvector(tail_b, Eight<double>);
     }
     a = sum(total_a);
     b = sum(total_b);
@@ -66,17 +82,19 @@ struct TwoSums {
 
  private:
   static constexpr std::int64_t kLanes = 32;
-  static constexpr std::int64_t kStep = 8;  // of the tail
-  using Wide = double[8];
 
-  static void fold(const T* lanes, Wide& total) {
-    for (int i = 0; i < 8; ++i) {
-      total[i] += (static_cast<double>(lanes[i]) + static_cast<double>(lanes[i + 8])) +
-                  (static_cast<double>(lanes[i + 16]) + static_cast<double>(lanes[i + 24]));
-    }
+  static void fold(const Eight<T> (&lanes)[4], Eight<double>& total) {
+    total += (__builtin_convertvector(lanes[0], Eight<double>) +
+              __builtin_convertvector(lanes[1], Eight<double>)) +
+             (__builtin_convertvector(lanes[2], Eight<double>) +
+              __builtin_convertvector(lanes[3], Eight<double>));
   }
-  static double sum(const Wide& t) {
-    return ((t[0] + t[4]) + (t[2] + t[6])) + ((t[1] + t[5]) + (t[3] + t[7]));
+  static double sum(const Eight<double>& t) {
+    const auto half =
+        __builtin_shufflevector(t, t, 0, 1, 2, 3) + __builtin_shufflevector(t, t, 4, 5, 6, 7);
+    const auto quarter =
+        __builtin_shufflevector(half, half, 0, 1) + __builtin_shufflevector(half, half, 2, 3);
+    return quarter[0] + quarter[1];
   }
 };
 
@@ -89,10 +107,11 @@ struct Moments {
 
   Moments(const T* x, std::int64_t n, double epsilon) {
     const double share = n == 0 ? 0.0 : 1.0 / static_cast<double>(n);
-    mean = TwoSums<T>(n, [x](std::int64_t i, T& sum, T&) { sum += x[i]; }).a * share;
+    mean = TwoSums<T>(n, [x]<class V>(std::int64_t i, V& sum, V&) { sum += load_as<V>(x + i); }).a *
+           share;
     const T middle = static_cast<T>(mean);
-    const TwoSums<T> squares(n, [x, middle](std::int64_t i, T& sum, T&) {
-      const T difference = x[i] - middle;
+    const TwoSums<T> squares(n, [x, middle]<class V>(std::int64_t i, V& sum, V&) {
+      const V difference = load_as<V>(x + i) - middle;
       sum += difference * difference;
     });
     inv_std = 1.0 / std::sqrt(squares.a * share + epsilon);
@@ -107,7 +126,10 @@ struct RootMeanSquare {
 
   RootMeanSquare(const T* x, std::int64_t n, double epsilon) {
     const double share = n == 0 ? 0.0 : 1.0 / static_cast<double>(n);
-    const TwoSums<T> sums(n, [x](std::int64_t i, T& squares, T&) { squares += x[i] * x[i]; });
+    const TwoSums<T> sums(n, [x]<class V>(std::int64_t i, V& squares, V&) {
+      const V v = load_as<V>(x + i);
+      squares += v * v;
+    });
     inv_std = 1.0 / std::sqrt(sums.a * share + epsilon);
   }
 };

@@ -20,6 +20,14 @@ constexpr std::int64_t kWide = 256;
 /// Rows added in the element type before they go into the wide accumulator.
 constexpr std::int64_t kBlockRows = 16;
 
+/// Asks for `count` elements that are read soon: the processor's own guesses end with each row.
+/// Behind the last row lies the next slab or nothing, which does no harm.
+template <class T>
+void prefetch(const T* x, std::int64_t count) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(x + i);
+}
+
 /// Reduces `rows` rows of `width` contiguous columns, `stride` apart, into `total`.
 template <class Op, class T>
 void reduce_columns(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t width,
@@ -34,9 +42,10 @@ void reduce_columns(const T* x, std::int64_t rows, std::int64_t stride, std::int
   };
   for (std::int64_t first = 0; first < rows; first += kBlockRows) {
     const std::int64_t last = std::min(rows, first + kBlockRows);
-    part = row(first);
-    std::int64_t i = first + 1;
+    part = Op::template identity<typename Op::Part>();
+    std::int64_t i = first;
     for (; i + 3 < last; i += 4) {
+      for (int ahead = 4; ahead < 8; ++ahead) prefetch(x + (i + ahead) * stride, width);
       part = Op::combine(
           part, Op::combine(Op::combine(row(i), row(i + 1)), Op::combine(row(i + 2), row(i + 3))));
     }
@@ -55,10 +64,11 @@ struct Tasks {
     count = loop.outer * tiles;
     constexpr std::int64_t kFewTasks = 16;
     constexpr std::int64_t kElementsWorthASplit = 16384;
+    constexpr std::int64_t kRowsWorthASplit = 128;  // one thread joins a row of totals a split
     const std::int64_t width = std::min(loop.columns, kTile);
     if (count < kFewTasks) {
-      splits =
-          std::clamp<std::int64_t>(loop.length() / (kElementsWorthASplit / width), 1, 64 / count);
+      const std::int64_t least = std::max(kElementsWorthASplit / width, kRowsWorthASplit);
+      splits = std::clamp<std::int64_t>(loop.length() / least, 1, 64 / count);
     }
     slots = width;
     grain = kElementsWorthASplit / std::max<std::int64_t>(1, loop.length() / splits * width) + 1;
