@@ -93,7 +93,7 @@ void infer_max_pool_with_argmax(InferContext& context) {
 void infer_max_pool_grad_with_argmax(InferContext& context) {
   const Shape x(context.attributes().get_ints("shape"));
   for (const int i : {0, 1}) check_gradient(context, x, i);
-  context.set_output(0, context.dtype(1), SymShape(x));
+  context.set_output(0, context.dtype(0), SymShape(x));
 }
 
 void infer_average_pool_grad(InferContext& context) {
@@ -109,7 +109,7 @@ std::vector<Expr> max_pool_rule(const Gradient& g) {
 }
 
 std::vector<Expr> max_pool_with_argmax_rule(const Gradient& g) {
-  return {call_internal("MaxPoolGradWithArgmax", {g.y(1), g.dy()},
+  return {call_internal("MaxPoolGradWithArgmax", {g.dy(), g.y(1)},
                         with_shape(g.attributes(), g.x().shape()))};
 }
 
@@ -247,7 +247,7 @@ std::vector<Sample> max_pool_grad_with_argmax_samples() {
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
     const SampleInput argmax{.shape = c.y, .low = 0.0, .high = 3.0, .dtype = DType::u8};
-    samples.push_back({c.name, {argmax, {.shape = c.y}}, with_shape(c.attributes, c.x)});
+    samples.push_back({c.name, {{.shape = c.y}, argmax}, with_shape(c.attributes, c.x)});
   }
   return samples;
 }
@@ -338,7 +338,7 @@ void register_pools_with_argmax(OpRegistry& registry) {
                 .samples = max_pool_with_argmax_samples});
   registry.add({.name = "MaxPoolGradWithArgmax",
                 .domain = kInternalDomain,
-                .inputs = {{"argmax"}, {"dy"}},
+                .inputs = {{"dy"}, {"argmax"}},
                 .outputs = {{"dx"}},
                 .attributes = pool_attributes({{"shape", AttributeType::integers, true}}),
                 .infer = infer_max_pool_grad_with_argmax,

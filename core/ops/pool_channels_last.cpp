@@ -294,15 +294,12 @@ Kernel make_max_pool_with_argmax(KernelRequest& request) {
 Kernel make_max_pool_grad_with_argmax(KernelRequest& request) {
   const std::optional<PoolImages> g = images_of(request, request.output().shape);
   if (!g) return {};
-  const DType dtype = request.output().dtype;
-  if (dtype == DType::bf16 && !overlap_little(*g)) return {};
-  Kernel kernel;
-  visit_dtype(MaxPoolTypes{}, dtype, [&]<class T>() {
-    kernel = [g = *g, windows = PoolWindows(*g)](const KernelArgs& args) {
-      max_pool_grad(g, windows, args.input<std::uint8_t>(0), args.input<T>(1), args.output<T>());
-    };
+  if (request.dtype() == DType::bf16 && !overlap_little(*g)) return {};
+  return for_types(MaxPoolTypes{}, request, [&]<class T>() {
+    return Kernel([g = *g, windows = PoolWindows(*g)](const KernelArgs& args) {
+      max_pool_grad(g, windows, args.input<std::uint8_t>(1), args.input<T>(0), args.output<T>());
+    });
   });
-  return kernel;
 }
 
 Kernel make_average_pool(KernelRequest& request) {

@@ -73,7 +73,7 @@ TEST(MaxPool, OfBytes) {
 std::vector<float> gradient(const Tensor& x, const Tensor& dy, const Attributes& attributes) {
   std::vector<float> dx = floats(call_internal_op("MaxPoolGrad", {x, dy}, attributes)[0]);
   const Tensor argmax = call_internal_op("MaxPoolWithArgmax", {x}, attributes, 2)[1];
-  EXPECT_EQ(floats(call_internal_op("MaxPoolGradWithArgmax", {argmax, dy},
+  EXPECT_EQ(floats(call_internal_op("MaxPoolGradWithArgmax", {dy, argmax},
                                     with_shape(attributes, x.shape()))[0]),
             dx);
   return dx;
@@ -146,9 +146,9 @@ TEST(MaxPool, OfBf16InChannelsLastOrder) {
   EXPECT_THAT(floats(pooled[0].cast(DType::f32)), ElementsAre(2, 9, -0.5F));
   EXPECT_THAT(to_double(pooled[1]), ElementsAre(1, 2, 3));
   const Tensor dy = bf16({1, 3, 1, 1}, {10, 20, 30});
-  testing::OneNode gradient("MaxPoolGradWithArgmax", kInternalDomain, {pooled[1], dy}, 1,
+  testing::OneNode gradient("MaxPoolGradWithArgmax", kInternalDomain, {dy, pooled[1]}, 1,
                             with_shape(window, x.shape()));
-  EXPECT_THAT(floats(run(gradient, {pooled[1], dy})[0].cast(DType::f32)),
+  EXPECT_THAT(floats(run(gradient, {dy, pooled[1]})[0].cast(DType::f32)),
               ElementsAre(0, 0, 0, 10, 0, 0, 0, 20, 0, 0, 0, 30));
 }
 
