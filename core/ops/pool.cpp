@@ -86,6 +86,12 @@ void infer_max_pool_grad(InferContext& context) {
 }
 
 void infer_max_pool_with_argmax(InferContext& context) {
+  constexpr std::int64_t kMostElements = 256;
+  const std::int64_t elements = Shape(context.attributes().get_ints("kernel_shape")).size();
+  if (elements > kMostElements) {
+    context.fail(ErrorKind::shape, "a window has ", elements, " elements, of which a byte names ",
+                 kMostElements);
+  }
   infer_with_indices(context, DType::u8);
 }
 
@@ -93,6 +99,10 @@ void infer_max_pool_with_argmax(InferContext& context) {
 void infer_max_pool_grad_with_argmax(InferContext& context) {
   const Shape x(context.attributes().get_ints("shape"));
   for (const int i : {0, 1}) check_gradient(context, x, i);
+  const DType argmax = context.dtype(1);
+  if (argmax != DType::u8 && argmax != DType::undefined) {
+    context.fail(ErrorKind::type, "argmax is of type ", argmax, ", wanted ", DType::u8);
+  }
   context.set_output(0, context.dtype(0), SymShape(x));
 }
 

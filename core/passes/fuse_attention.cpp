@@ -6,6 +6,7 @@
 #include <ranges>
 #include <unordered_set>
 
+#include "core/ops/alias.h"
 #include "core/ops/builder.h"
 #include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
@@ -242,22 +243,13 @@ void skip_transposes(Builder& builder, Call& call) {
   call.result = reader->output();
 }
 
-/// What gives the value, with other dims at most.
-const Value* behind_views(const Value* value) {
-  const auto is_view = [](const Node* node) {
-    return node != nullptr && (node->is("Reshape") || node->is("Squeeze") || node->is("Unsqueeze"));
-  };
-  while (is_view(value->producer())) value = value->producer()->input(0);
-  return value;
-}
-
 /// Whether the operands are, in order, all parts of what the node splits evenly.
 bool are_parts_of(const Node* split, const std::vector<Expr>& operands) {
   if (split == nullptr || !split->is("Split") || split->output_count() != std::ssize(operands)) {
     return false;
   }
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const bool is_part = behind_views(operands[i].value()) == split->output(static_cast<int>(i)) &&
+    const bool is_part = origin(operands[i].value()) == split->output(static_cast<int>(i)) &&
                          operands[i].shape() == operands[0].shape();
     if (!is_part) return false;
   }
@@ -267,7 +259,7 @@ bool are_parts_of(const Node* split, const std::vector<Expr>& operands) {
 /// Where q, k and v were split from one value, the kernel reads that itself, and its gradient is
 /// one value, too.
 void skip_split(Builder& builder, Call& call) {
-  const Node* const split = behind_views(call.operands.front().value())->producer();
+  const Node* const split = origin(call.operands.front().value())->producer();
   if (!are_parts_of(split, call.operands)) return;
   const Shape whole = split->input(0)->known_shape();
   const int split_axis =

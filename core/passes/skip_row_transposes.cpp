@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "core/ops/alias.h"
 #include "core/ops/builder.h"
 #include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
@@ -21,10 +22,6 @@ struct RowOp {
 std::int64_t columns_of(const Value* value) {
   const Shape shape = value->known_shape();
   return shape[shape.rank() - 1];
-}
-
-bool is_view(const Node* node) {
-  return node != nullptr && (node->is("Reshape") || node->is("Squeeze") || node->is("Unsqueeze"));
 }
 
 /// Whether input `data` of the node holds rows that it works on one by one.
@@ -64,7 +61,7 @@ bool find_source(Match& match) {
     if (node == nullptr) return false;
     if (swaps_rows(node)) break;
     int data = 0;
-    if (!is_view(node)) {
+    if (!is_view(*node)) {
       while (data < 2 && !is_row_op(*node, data)) ++data;
       if (data == 2) return false;
       match.before.insert(match.before.begin(), {node, data});
@@ -84,7 +81,7 @@ bool find_back(Match& match) {
       match.back = node;
       return true;
     }
-    if (!is_view(node)) {
+    if (!is_view(*node)) {
       const int data = node->input(0) == value ? 0 : 1;
       if (!is_row_op(*node, data)) return false;
       match.behind.push_back({node, data});

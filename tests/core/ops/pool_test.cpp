@@ -125,6 +125,22 @@ TEST(MaxPoolWithArgmax, CountsTheElementsWithinTheImage) {
               ElementsAre(0, 2, 1, 0, 1, 0));
 }
 
+TEST(MaxPoolWithArgmax, RefusesWhatAByteCannotName) {
+  const auto kind = [](std::int64_t width) {
+    return kind_of([&] {
+      call_internal_op("MaxPoolWithArgmax", {Tensor::zeros(DType::f32, {1, 1, width})},
+                       {{"kernel_shape", Ints{width}}}, 2);
+    });
+  };
+  EXPECT_EQ(kind(257), ErrorKind::shape);
+  const Tensor dy = Tensor::zeros(DType::f32, {1, 1, 1});
+  EXPECT_EQ(kind_of([&] {
+              call_internal_op("MaxPoolGradWithArgmax", {dy, dy},
+                               {{"kernel_shape", Ints{2}}, {"shape", Ints{1, 1, 2}}});
+            }),
+            ErrorKind::type);
+}
+
 /// Three channels of a 2 x 2 image, position by position: a maximum each.
 TEST(MaxPool, OfBf16InChannelsLastOrder) {
   const Attributes window{{"kernel_shape", std::vector<std::int64_t>{2, 2}}};
