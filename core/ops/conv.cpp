@@ -146,6 +146,13 @@ std::vector<Case> cases() {
        {12, 32, 2, 6},
        {{"strides", Ints{2, 1}}, {"dilations", Ints{2, 1}}, {"pads", Ints{1, 1, 0, 1}}}},
       {"many", {4, 16, 17, 15}, {24, 16, 3, 3}, {4, 24, 17, 15}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {"wide", {3, 70, 4, 3}, {50, 70, 2, 2}, {3, 50, 5, 4}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {"wide_strided",
+       {2, 48, 6, 7},
+       {13, 48, 3, 2},
+       {2, 13, 3, 6},
+       {{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 0, 0}}}},
+      {"wide_one_axis", {2, 65, 9}, {7, 65, 3}, {2, 7, 7}},
   };
 }
 
@@ -181,6 +188,11 @@ std::vector<Sample> conv_weight_grad_samples() {
   const std::vector<SampleInput> inputs{{{1, 4, 64, 64}, -0.25, 0.25},
                                         {{1, 12, 64, 64}, -0.25, 0.25}};
   samples.push_back({"widens", inputs, {{"shape", Ints{12, 4, 1, 1}}}});
+  // Images that are cut into stretches of rows, the inner ones alike.
+  samples.push_back(
+      {"stretches",
+       {{{2, 49, 40, 66}, -0.25, 0.25}, {{2, 5, 20, 66}, -0.25, 0.25}},
+       {{"shape", Ints{5, 49, 3, 3}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 1, 1, 1}}}});
   return samples;
 }
 
