@@ -146,6 +146,12 @@ std::vector<Case> cases() {
        {12, 32, 2, 6},
        {{"strides", Ints{2, 1}}, {"dilations", Ints{2, 1}}, {"pads", Ints{1, 1, 0, 1}}}},
       {"many", {4, 16, 17, 15}, {24, 16, 3, 3}, {4, 24, 17, 15}, {{"pads", Ints{1, 1, 1, 1}}}},
+  };
+}
+
+/// Channels that fill vectors, and blocks of them.
+std::vector<Case> wide_cases() {
+  return {
       {"wide", {3, 70, 4, 3}, {50, 70, 2, 2}, {3, 50, 5, 4}, {{"pads", Ints{1, 1, 1, 1}}}},
       {"wide_strided",
        {2, 48, 6, 7},
@@ -153,12 +159,32 @@ std::vector<Case> cases() {
        {2, 13, 3, 6},
        {{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 0, 0}}}},
       {"wide_one_axis", {2, 65, 9}, {7, 65, 3}, {2, 7, 7}},
+      {"to_wide", {4, 16, 9, 8}, {64, 16, 3, 3}, {4, 64, 9, 8}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {"wide_to_narrow",
+       {5, 64, 15, 14},
+       {32, 64, 3, 3},
+       {5, 32, 8, 7},
+       {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {"to_wide_one_axis", {10, 48, 30}, {64, 48, 3}, {10, 64, 30}, {{"pads", Ints{1, 1}}}},
+      {"to_wide_three_axes", {2, 32, 6, 7, 7}, {64, 32, 1, 2, 2}, {2, 64, 6, 6, 6}},
+      {"to_wide_pointwise",
+       {3, 128, 20, 19},
+       {64, 128, 1, 1},
+       {3, 64, 10, 10},
+       {{"strides", Ints{2, 2}}}},
   };
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all = cases();
+  const std::vector<Case> wide = wide_cases();
+  all.insert(all.end(), wide.begin(), wide.end());
+  return all;
 }
 
 std::vector<Sample> conv_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     samples.push_back({c.name, {{.shape = c.x}, {.shape = c.w}}, c.attributes});
     samples.push_back(
         {c.name + "_bias", {{.shape = c.x}, {.shape = c.w}, {.shape = {c.w[0]}}}, c.attributes});
@@ -168,7 +194,7 @@ std::vector<Sample> conv_samples() {
 
 std::vector<Sample> conv_input_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     samples.push_back({c.name, {{.shape = c.y}, {.shape = c.w}}, with_shape(c.attributes, c.x)});
   }
   samples.push_back({"fewer_windows",
@@ -179,7 +205,7 @@ std::vector<Sample> conv_input_grad_samples() {
 
 std::vector<Sample> conv_weight_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     const Attributes attributes = with_shape(c.attributes, c.w);
     samples.push_back({c.name, {{.shape = c.x}, {.shape = c.y}}, attributes});
     samples.push_back({c.name + "_bias", {{.shape = c.x}, {.shape = c.y}}, attributes, 2});

@@ -1,15 +1,15 @@
-// Weight gradients of convolutions, f32 rows of channels. For a tap, dw[output][input] is the sum
-// of dy x over the positions that meet: a tile of dw is summed in registers along a list of them,
-// so that padding costs nothing. The inputs are cut into blocks of some vectors; a stretch of x is
-// copied so that a block's rows follow one another, and lies in the cache while all taps and
-// outputs read it. Start at WeightGradByTiles::run_task.
-#include <algorithm>
-#include <cstring>
+// Convolutions and their input gradients, f32 rows of channels. Both sum, for each target and its
+// taps, products of a source's channels with a slice of the weight. Targets that meet sources by
+// the same taps are taken together (a pattern): tiles of some of them and some of their channels
+// are summed in registers. Start at ConvByTiles::run_task.
+#include "core/ops/conv_tiles_internal.h"
 
-#include "core/ops/column_sums_internal.h"
+#include <algorithm>
+#include <span>
+
+#include "core/ops/conv_patterns_internal.h"
 #include "core/ops/conv_rows_internal.h"
-#include "core/ops/conv_stretches_internal.h"
-#include "core/ops/lanes_internal.h"
+#include "core/ops/lanes_math_internal.h"
 #include "core/ops/pieces_internal.h"
 #include "core/ops/registry.h"
 #include "core/ops/workspace_internal.h"
@@ -18,225 +18,280 @@ namespace graft {
 namespace {
 
 constexpr int kLanes = 16;
-constexpr int kMostVectors = 4;
+constexpr int kVectors = 4;
+/// Target channels of a block.
+constexpr std::int64_t kWidth = kVectors * kLanes;
+/// Targets of a tile: the sums fill 24 of the 32 registers.
+constexpr int kRows = 6;
+/// Taps and source channels of a slice: of a block it fills a quarter of a second cache.
+constexpr std::int64_t kSlice = 1152;
 
-/// sums[output][input] += dy[output] x[input] over the meetings, in registers.
-template <int rows, int vectors>
-void add_tile(std::span<const Meeting> meetings, const float* x, const float* dy, float* sums) {
-  Lanes<kLanes> tile[rows][vectors] = {};
-  for (const Meeting& meeting : meetings) {
-    Lanes<kLanes> row[vectors];
-    unroll<vectors>([&]<int v>() { row[v] = load<kLanes>(x + meeting.x + v * kLanes); });
-    unroll<rows>([&]<int r>() {
-      const float factor = dy[meeting.y + r];
-      unroll<vectors>([&]<int v>() { tile[r][v] += factor * row[v]; });
-    });
+/// Some taps' part of a weight's block.
+struct Slice {
+  const float* weight;    ///< [tap][source][target]
+  std::int64_t channels;  ///< sources
+};
+
+/// target[channel] += source[c] weight[c][channel] over taps and c, for `rows` places, in
+/// registers.
+template <int rows>
+void add_tile(const ConvPlace* places, std::span<const TapShift> taps, const float* sources,
+              const Slice& slice, float* targets) {
+  Lanes<kLanes> tile[rows][kVectors] = {};
+  for (const TapShift& tap : taps) {
+    const float* source[rows];
+    unroll<rows>([&]<int r>() { source[r] = sources + places[r].source + tap.shift; });
+    const float* weight = slice.weight + tap.tap * slice.channels * kWidth;
+    for (std::int64_t c = 0; c < slice.channels; ++c, weight += kWidth) {
+      Lanes<kLanes> row[kVectors];
+      unroll<kVectors>([&]<int v>() { row[v] = load<kLanes>(weight + v * kLanes); });
+      unroll<rows>([&]<int r>() {
+        const float factor = source[r][c];
+        unroll<kVectors>([&]<int v>() { tile[r][v] += factor * row[v]; });
+      });
+    }
   }
   unroll<rows>([&]<int r>() {
-    unroll<vectors>([&]<int v>() {
-      float* const to = sums + (r * vectors + v) * kLanes;
+    unroll<kVectors>([&]<int v>() {
+      float* const to = targets + places[r].target + v * kLanes;
       store(to, load<kLanes>(to) + tile[r][v]);
     });
   });
 }
 
-/// `count` outputs, `rows` at a time, then those that are left together.
-template <int rows, int vectors>
-void add_tiles(std::span<const Meeting> meetings, const float* x, const float* dy,
-               std::int64_t count, float* sums) {
-  for (; count >= rows; count -= rows) {
-    add_tile<rows, vectors>(meetings, x, dy, sums);
-    dy += rows;
-    sums += rows * vectors * kLanes;
+/// All places, `rows` at a time, then those that are left together.
+template <int rows>
+void add_tiles(std::span<const ConvPlace> places, std::span<const TapShift> taps,
+               const float* sources, const Slice& slice, float* targets) {
+  for (; places.size() >= rows; places = places.subspan(rows)) {
+    add_tile<rows>(places.data(), taps, sources, slice, targets);
   }
   if constexpr (rows > 1) {
-    if (count > 0) add_tiles<rows - 1, vectors>(meetings, x, dy, count, sums);
+    if (!places.empty()) add_tiles<rows - 1>(places, taps, sources, slice, targets);
   }
 }
 
-using AddTiles = void (*)(std::span<const Meeting>, const float* x, const float* dy,
-                          std::int64_t count, float* sums);
-
-/// For blocks of so many vectors: the sums fill 24 of the 32 registers, or half for one vector.
-AddTiles add_tiles_of(std::int64_t vectors) {
-  constexpr AddTiles kTiles[kMostVectors] = {add_tiles<12, 1>, add_tiles<12, 2>, add_tiles<8, 3>,
-                                             add_tiles<6, 4>};
-  return kTiles[vectors - 1];
+/// Those of 16 numbers that lie before the end.
+Lanes16 load_before(const float* end, const float* from) {
+  if (end - from >= kLanes) return load<kLanes>(from);
+  float numbers[kLanes] = {};
+  std::copy(from, end, numbers);
+  return load<kLanes>(numbers);
 }
 
-/// Positions of x in a stretch: with four vectors each they fill a quarter of a second cache.
-constexpr std::int64_t kPositions = 1024;
-/// Outputs of a run: what they meet by one tap fills two thirds of a first cache. Their products
-/// are summed by themselves, which also keeps the sums exact.
-constexpr std::int64_t kRun = 128;
-/// Outputs whose sums stay in the second cache beside the stretch.
-constexpr std::int64_t kChunk = 48;
+/// Images whose sources and targets lie in a second cache with a block of the weight.
+std::int64_t images_of_group(std::int64_t batch, std::int64_t plane) {
+  constexpr std::int64_t kPositions = 1024;
+  const std::int64_t most = std::max<std::int64_t>(1, kPositions / plane);
+  const std::int64_t groups = (batch + most - 1) / most;
+  return (batch + groups - 1) / groups;
+}
 
-class WeightGradByTiles {
+class ConvByTiles {
  public:
-  WeightGradByTiles(KernelRequest& request, const ConvGeometry& geometry)
+  ConvByTiles(KernelRequest& request, const ConvGeometry& geometry, ConvDirection direction)
       : g_(geometry),
-        vectors_(std::min<std::int64_t>(kMostVectors, (g_.inputs + kLanes - 1) / kLanes)),
-        blocks_((g_.inputs + width() - 1) / width()),
+        is_forward_(direction == ConvDirection::forward),
+        sources_(is_forward_ ? g_.inputs : g_.outputs),
+        targets_(is_forward_ ? g_.outputs : g_.inputs),
+        source_plane_(is_forward_ ? g_.input_plane() : g_.output_plane()),
+        target_plane_(is_forward_ ? g_.output_plane() : g_.input_plane()),
+        images_(images_of_group(g_.batch, target_plane_)),
+        groups_((g_.batch + images_ - 1) / images_),
         parts_(count_parts()),
-        pieces_(blocks_ * parts_, multiply_adds()),
-        stretches_(
-            cut_into_stretches(g_, kPositions, {.x = width(), .y = g_.outputs, .run = kRun})),
-        column_sums_(row_count(g_), g_.outputs),
-        has_bias_(request.has_output(1)) {
-    std::int64_t most = 0;
-    for (const Stretch& stretch : stretches_) most = std::max(most, stretch.x_count);
-    const std::int64_t outputs = (g_.outputs + parts_ - 1) / parts_;
+        slice_(std::max<std::int64_t>(1, kSlice / g_.taps())),
+        pieces_(targets_ / kWidth * groups_ * parts_, multiply_adds()),
+        patterns_(find_patterns(g_, direction, images_)) {
     WorkspaceLayout layout;
-    x_size_ = most * width();
-    sums_size_ = g_.taps() * outputs * width();
-    x_ = layout.reserve<float>(pieces_.count * x_size_);
-    sums_ = layout.reserve<float>(pieces_.count * sums_size_);
-    bias_ = layout.reserve_bytes(has_bias_ ? column_sums_.workspace_bytes() : 0);
+    weight_size_ = sources_ * g_.taps() * kWidth;
+    weights_ = layout.reserve<float>(pieces_.count * weight_size_);
     request.need_workspace(layout.bytes());
   }
 
   void operator()(const KernelArgs& args) const {
     pieces_.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
-      for (std::int64_t task = first; task < last; ++task) run_task(args, piece, task);
+      float* const weight = workspace_at<float>(args, weights_) + piece * weight_size_;
+      for (std::int64_t task = first; task < last; ++task) {
+        const std::int64_t block = task / (groups_ * parts_) * kWidth;
+        const std::int64_t place = task % (groups_ * parts_);
+        if (task == first || place == 0) pack(args.input<float>(1), block, weight);
+        run_task(args, weight, block, place / parts_, place % parts_);
+      }
     });
-    if (has_bias_) {
-      column_sums_.run(args.input<float>(1), args.output<float>(1),
-                       workspace_at<std::byte>(args, bias_));
-    }
   }
 
  private:
-  /// Some inputs and some outputs.
-  struct Task {
-    std::int64_t first_input;
-    std::int64_t inputs;
-    std::int64_t first_output;
-    std::int64_t outputs;
-  };
-
-  /// Inputs of a block.
-  std::int64_t width() const { return vectors_ * kLanes; }
   double multiply_adds() const {
     return static_cast<double>(row_count(g_)) * static_cast<double>(g_.taps()) *
            static_cast<double>(g_.inputs) * static_cast<double>(g_.outputs);
   }
 
-  /// The outputs are cut too where that gives each thread as many tasks as the others.
+  /// The targets of a group are cut where that gives each thread as many tasks as the others.
   std::int64_t count_parts() const {
-    const std::int64_t most = std::max<std::int64_t>(1, g_.outputs / 12);
+    const std::int64_t tasks = targets_ / kWidth * groups_;
+    const std::int64_t most = std::max<std::int64_t>(1, images_ * target_plane_ / (2 * kRows));
     std::int64_t parts = 1;
-    while (parts < most && blocks_ * parts % thread_count() != 0) ++parts;
+    while (parts < most && tasks * parts % thread_count() != 0) ++parts;
     return parts;
   }
 
-  Task task_at(std::int64_t index) const {
-    const std::int64_t input = index / parts_ * width();
-    const std::int64_t part = index % parts_;
-    const std::int64_t output = g_.outputs * part / parts_;
-    return {input, std::min(width(), g_.inputs - input), output,
-            g_.outputs * (part + 1) / parts_ - output};
-  }
-
-  void run_task(const KernelArgs& args, std::int64_t piece, std::int64_t index) const {
-    const Task task = task_at(index);
-    float* const x = workspace_at<float>(args, x_) + piece * x_size_;
-    float* const sums = workspace_at<float>(args, sums_) + piece * sums_size_;
-    std::fill_n(sums, g_.taps() * task.outputs * vectors_of(task) * kLanes, 0.0F);
-    for (const Stretch& stretch : stretches_) {
-      copy_block(args.input<float>(0) + stretch.x_first * g_.inputs + task.first_input, task,
-                 stretch.x_count, x);
-      add_stretch(stretch, task, x,
-                  args.input<float>(1) + stretch.y_first * g_.outputs + task.first_output, sums);
-    }
-    write(sums, task, args.output<float>());
-  }
-
-  static std::int64_t vectors_of(const Task& task) { return (task.inputs + kLanes - 1) / kLanes; }
-
-  /// Rows of the block's inputs, filled up with zeros to whole vectors.
-  void copy_block(const float* from, const Task& task, std::int64_t positions, float* to) const {
-    for (std::int64_t i = 0; i < positions; ++i, from += g_.inputs, to += width()) {
-      std::copy_n(from, task.inputs, to);
-      std::fill(to + task.inputs, to + vectors_of(task) * kLanes, 0.0F);
+  /// Calls body(first, count) for the slices of source channels.
+  template <class Body>
+  void for_each_slice(Body&& body) const {
+    for (std::int64_t first = 0; first < sources_; first += slice_) {
+      body(first, std::min(slice_, sources_ - first));
     }
   }
 
-  void add_stretch(const Stretch& stretch, const Task& task, const float* x, const float* dy,
-                   float* sums) const {
-    const AddTiles add = add_tiles_of(vectors_of(task));
-    const std::int64_t row = vectors_of(task) * kLanes;
-    for (std::int64_t first = 0; first < task.outputs; first += kChunk) {
-      const std::int64_t count = std::min(kChunk, task.outputs - first);
-      for (std::int64_t run = 0; run < stretch.meetings->runs(); ++run) {
-        for (std::int64_t tap = 0; tap < g_.taps(); ++tap) {
-          const std::span<const Meeting> meetings = stretch.meetings->of(run, tap);
-          if (meetings.empty()) continue;
-          add(meetings, x, dy + first, count, sums + (tap * task.outputs + first) * row);
+  /// The part of the weight for a block of target channels: [slice][tap][source][target], with taps
+  /// counted as in patterns.
+  void pack(const float* weight, std::int64_t block, float* to) const {
+    for_each_slice([&](std::int64_t first, std::int64_t count) {
+      if (is_forward_) {
+        pack_columns(weight + (block * sources_ + first) * g_.taps(), count, to);
+      } else {
+        pack_rows(weight + (first * targets_ + block) * g_.taps(),
+                  weight + sources_ * targets_ * g_.taps(), count, to);
+      }
+      to += count * g_.taps() * kWidth;
+    });
+  }
+
+  /// From [target][source][tap].
+  void pack_columns(const float* weight, std::int64_t count, float* to) const {
+    for (std::int64_t lane = 0; lane < kWidth; lane += kLanes) {
+      const float* rows[kLanes];
+      for (int i = 0; i < kLanes; ++i) rows[i] = weight + (lane + i) * sources_ * g_.taps();
+      std::int64_t source = 0;
+      std::int64_t tap = 0;
+      for_each_column(rows, count * g_.taps(), [&](std::int64_t, const Lanes16& column) {
+        store(to + (tap * count + source) * kWidth + lane, column);
+        if (++tap < g_.taps()) return;
+        tap = 0;
+        ++source;
+      });
+    }
+  }
+
+  /// From [source][target][tap].
+  void pack_rows(const float* weight, const float* end, std::int64_t count, float* to) const {
+    const std::int64_t taps = g_.taps();
+    for (std::int64_t source = 0; source < count; ++source, weight += targets_ * taps) {
+      for (std::int64_t lane = 0; lane < kWidth; lane += kLanes) {
+        for (std::int64_t tap = 0; tap < taps; tap += kLanes) {
+          Lanes16 rows[kLanes];
+          unroll<kLanes>(
+              [&]<int i>() { rows[i] = load_before(end, weight + (lane + i) * taps + tap); });
+          transpose(rows);
+          for (std::int64_t i = 0; i < std::min<std::int64_t>(kLanes, taps - tap); ++i) {
+            const std::int64_t from_last = taps - 1 - (tap + i);
+            store(to + (from_last * count + source) * kWidth + lane, rows[i]);
+          }
         }
       }
     }
   }
 
-  /// Sums [tap][output][input] to dw [output][input][tap].
-  void write(const float* sums, const Task& task, float* dw) const {
-    const std::int64_t row = vectors_of(task) * kLanes;
-    const std::int64_t taps = g_.taps();
-    for (std::int64_t output = 0; output < task.outputs; ++output) {
-      float* const to = dw + ((task.first_output + output) * g_.inputs + task.first_input) * taps;
-      const float* const from = sums + output * row;
-      for (std::int64_t i = 0; i < task.inputs; ++i) {
-        for (std::int64_t tap = 0; tap < taps; ++tap) {
-          to[i * taps + tap] = from[tap * task.outputs * row + i];
-        }
+  void run_task(const KernelArgs& args, const float* weight, std::int64_t block, std::int64_t group,
+                std::int64_t part) const {
+    const std::int64_t first = group * images_;
+    const std::int64_t images = std::min(images_, g_.batch - first);
+    const float* const sources = args.input<float>(0) + first * source_plane_ * sources_;
+    float* const targets = args.output<float>() + first * target_plane_ * targets_ + block;
+    const float* const bias = is_forward_ ? args.input<float>(2) : nullptr;
+    for (const ConvPattern& pattern : patterns_) {
+      start(places_of(pattern, images, part), bias == nullptr ? nullptr : bias + block, targets);
+    }
+    for_each_slice([&](std::int64_t channel, std::int64_t channels) {
+      const Slice slice{weight + channel * g_.taps() * kWidth, channels};
+      for (const ConvPattern& pattern : patterns_) {
+        add_tiles<kRows>(places_of(pattern, images, part), pattern.taps, sources + channel, slice,
+                         targets);
+      }
+    });
+  }
+
+  std::span<const ConvPlace> places_of(const ConvPattern& pattern, std::int64_t images,
+                                       std::int64_t part) const {
+    const auto all = static_cast<std::int64_t>(pattern.places.size());
+    const std::int64_t count = all / images_ * images;
+    const auto begin = static_cast<std::size_t>(count * part / parts_);
+    const auto end = static_cast<std::size_t>(count * (part + 1) / parts_);
+    return std::span(pattern.places).subspan(begin, end - begin);
+  }
+
+  /// The bias, or zeros.
+  static void start(std::span<const ConvPlace> places, const float* bias, float* targets) {
+    for (const ConvPlace& place : places) {
+      float* const to = targets + place.target;
+      if (bias == nullptr) {
+        std::fill_n(to, kWidth, 0.0F);
+      } else {
+        std::copy_n(bias, kWidth, to);
       }
     }
   }
 
   ConvGeometry g_;
-  std::int64_t vectors_;  ///< of a block
-  std::int64_t blocks_;
-  std::int64_t parts_;  ///< of the outputs
+  bool is_forward_;
+  std::int64_t sources_;  ///< channels
+  std::int64_t targets_;
+  std::int64_t source_plane_;
+  std::int64_t target_plane_;
+  std::int64_t images_;  ///< of a group
+  std::int64_t groups_;
+  std::int64_t parts_;  ///< of a group's targets
+  std::int64_t slice_;  ///< channels
   Pieces pieces_;
-  std::vector<Stretch> stretches_;
-  ColumnSums column_sums_;
-  bool has_bias_;
-  std::int64_t x_size_ = 0;  ///< of a piece
-  std::int64_t sums_size_ = 0;
-  std::size_t x_ = 0;
-  std::size_t sums_ = 0;
-  std::size_t bias_ = 0;
+  std::vector<ConvPattern> patterns_;
+  std::int64_t weight_size_ = 0;  ///< of a piece
+  std::size_t weights_ = 0;
 };
 
-/// Blocks of inputs that are full or nearly so: from 48 inputs on tiles take 0.55 to 1.05 of the
-/// time of oneDNN's convolutions (least for small images, where these multiply with padding), of
-/// few inputs more. Rows must be short, since some of them are copied.
-bool suits_tiles(const ConvGeometry& g) {
-  constexpr std::int64_t kFewestInputs = 48;
-  constexpr std::int64_t kMostPositions = 16384;
-  const WindowAxis& rows = g.axes[static_cast<std::size_t>(3 - g.rank)];
-  return row_count(g) > 0 && g.input_plane() > 0 && g.groups == 1 && g.taps() > 1 &&
-         g.inputs >= kFewestInputs &&
-         checked_multiply(rows.extent() + rows.stride, g.input_plane() / rows.input) <=
-             kMostPositions;
+/// Whole blocks of channels, sums long enough to pay for starting and adding to them, targets
+/// enough to pay for packing the weight, and images so small that the edges count. There tiles take
+/// 0.6 (512 channels of 4x4) to 1.0 of the time of oneDNN's convolutions.
+bool suits_tiles(const ConvGeometry& g, std::int64_t sources, std::int64_t targets) {
+  constexpr std::int64_t kFewestTerms = 128;
+  constexpr std::int64_t kMostTaps = 9;
+  constexpr std::int64_t kFewestRows = 256;
+  constexpr std::int64_t kMostPositions = 1024;
+  return g.groups == 1 && !is_pointwise(g) && g.taps() <= kMostTaps &&
+         sources * g.taps() >= kFewestTerms && targets > 0 && targets % kWidth == 0 &&
+         row_count(g) >= kFewestRows && g.input_plane() <= kMostPositions &&
+         g.output_plane() <= kMostPositions;
 }
 
-Kernel make_weight_grad(KernelRequest& request) {
-  if (!lies_in_rows(request.input(0)) || !lies_in_rows(request.input(1))) return {};
-  const ConvGeometry geometry(request.node(), request.shape(0), request.output().shape,
-                              request.shape(1));
-  if (geometry.rank > 3 || !suits_tiles(geometry)) return {};
-  return WeightGradByTiles(request, geometry);
+Kernel make(KernelRequest& request, ConvDirection direction) {
+  if (!lies_in_rows(request.input(0)) || !lies_in_rows(request.output())) return {};
+  const bool is_forward = direction == ConvDirection::forward;
+  const Shape& x = is_forward ? request.shape(0) : request.output().shape;
+  const Shape& y = is_forward ? request.output().shape : request.shape(0);
+  const ConvGeometry geometry(request.node(), x, request.shape(1), y);
+  const std::int64_t sources = is_forward ? geometry.inputs : geometry.outputs;
+  const std::int64_t targets = is_forward ? geometry.outputs : geometry.inputs;
+  if (geometry.rank > 3 || !suits_tiles(geometry, sources, targets)) return {};
+  return ConvByTiles(request, geometry, direction);
 }
 
 }  // namespace
 
+Kernel make_conv_by_tiles(KernelRequest& request) {
+  return make(request, ConvDirection::forward);
+}
+
+Kernel make_conv_input_grad_by_tiles(KernelRequest& request) {
+  return make(request, ConvDirection::input_grad);
+}
+
 void register_conv_tiles(KernelRegistry& registry) {
-  registry.add({.op = "ConvWeightGrad",
-                .domain = kInternalDomain,
-                .name = "tiles",
-                .make = make_weight_grad,
-                .knows_layouts = true});
+  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
+    registry.add(
+        {.op = op, .domain = domain, .name = "tiles", .make = make, .knows_layouts = true});
+  };
+  add("Conv", "", make_conv_by_tiles);
+  add("ConvInputGrad", kInternalDomain, make_conv_input_grad_by_tiles);
+  add("ConvWeightGrad", kInternalDomain, make_conv_weight_grad_by_tiles);
 }
 
 }  // namespace graft
