@@ -11,16 +11,16 @@
 #include "core/ops/conv_rows_internal.h"
 #include "core/ops/lanes_math_internal.h"
 #include "core/ops/pieces_internal.h"
+#include "core/ops/register_tile_internal.h"
 #include "core/ops/registry.h"
 #include "core/ops/workspace_internal.h"
 
 namespace graft {
 namespace {
 
-constexpr int kLanes = 16;
-constexpr int kVectors = 4;
+constexpr int kVectors = kMostTileVectors;
 /// Target channels of a block.
-constexpr std::int64_t kWidth = kVectors * kLanes;
+constexpr std::int64_t kWidth = kVectors * kTileLanes;
 /// Targets of a tile: the sums fill 24 of the 32 registers.
 constexpr int kRows = 6;
 /// Taps and source channels of a slice: of a block it fills a quarter of a second cache.
@@ -32,51 +32,30 @@ struct Slice {
   std::int64_t channels;  ///< sources
 };
 
-/// target[channel] += source[c] weight[c][channel] over taps and c, for `rows` places, in
-/// registers.
-template <int rows>
-void add_tile(const ConvPlace* places, std::span<const TapShift> taps, const float* sources,
-              const Slice& slice, float* targets) {
-  Lanes<kLanes> tile[rows][kVectors] = {};
-  for (const TapShift& tap : taps) {
-    const float* source[rows];
-    unroll<rows>([&]<int r>() { source[r] = sources + places[r].source + tap.shift; });
-    const float* weight = slice.weight + tap.tap * slice.channels * kWidth;
-    for (std::int64_t c = 0; c < slice.channels; ++c, weight += kWidth) {
-      Lanes<kLanes> row[kVectors];
-      unroll<kVectors>([&]<int v>() { row[v] = load<kLanes>(weight + v * kLanes); });
-      unroll<rows>([&]<int r>() {
-        const float factor = source[r][c];
-        unroll<kVectors>([&]<int v>() { tile[r][v] += factor * row[v]; });
-      });
-    }
-  }
-  unroll<rows>([&]<int r>() {
-    unroll<kVectors>([&]<int v>() {
-      float* const to = targets + places[r].target + v * kLanes;
-      store(to, load<kLanes>(to) + tile[r][v]);
-    });
-  });
-}
-
-/// All places, `rows` at a time, then those that are left together.
-template <int rows>
+/// target[channel] += source[c] weight[c][channel] over taps and c, in registers.
 void add_tiles(std::span<const ConvPlace> places, std::span<const TapShift> taps,
                const float* sources, const Slice& slice, float* targets) {
-  for (; places.size() >= rows; places = places.subspan(rows)) {
-    add_tile<rows>(places.data(), taps, sources, slice, targets);
-  }
-  if constexpr (rows > 1) {
-    if (!places.empty()) add_tiles<rows - 1>(places, taps, sources, slice, targets);
-  }
+  for_each_row_tile<kRows>(std::ssize(places), [&]<int rows>(std::int64_t first) {
+    const ConvPlace* const place = places.data() + first;
+    RegisterTile<rows, kVectors> tile;
+    for (const TapShift& tap : taps) {
+      const float* source[rows];
+      unroll<rows>([&]<int r>() { source[r] = sources + place[r].source + tap.shift; });
+      const float* weight = slice.weight + tap.tap * slice.channels * kWidth;
+      for (std::int64_t c = 0; c < slice.channels; ++c, weight += kWidth) {
+        tile.add(weight, [&](int r) { return source[r][c]; });
+      }
+    }
+    tile.template write<true>([&](int r) { return targets + place[r].target; });
+  });
 }
 
 /// Those of 16 numbers that lie before the end.
 Lanes16 load_before(const float* end, const float* from) {
-  if (end - from >= kLanes) return load<kLanes>(from);
-  float numbers[kLanes] = {};
+  if (end - from >= kTileLanes) return load<kTileLanes>(from);
+  float numbers[kTileLanes] = {};
   std::copy(from, end, numbers);
-  return load<kLanes>(numbers);
+  return load<kTileLanes>(numbers);
 }
 
 /// Images whose sources and targets lie in a second cache with a block of the weight.
@@ -159,9 +138,9 @@ class ConvByTiles {
 
   /// From [target][source][tap].
   void pack_columns(const float* weight, std::int64_t count, float* to) const {
-    for (std::int64_t lane = 0; lane < kWidth; lane += kLanes) {
-      const float* rows[kLanes];
-      for (int i = 0; i < kLanes; ++i) rows[i] = weight + (lane + i) * sources_ * g_.taps();
+    for (std::int64_t lane = 0; lane < kWidth; lane += kTileLanes) {
+      const float* rows[kTileLanes];
+      for (int i = 0; i < kTileLanes; ++i) rows[i] = weight + (lane + i) * sources_ * g_.taps();
       std::int64_t source = 0;
       std::int64_t tap = 0;
       for_each_column(rows, count * g_.taps(), [&](std::int64_t, const Lanes16& column) {
@@ -177,13 +156,13 @@ class ConvByTiles {
   void pack_rows(const float* weight, const float* end, std::int64_t count, float* to) const {
     const std::int64_t taps = g_.taps();
     for (std::int64_t source = 0; source < count; ++source, weight += targets_ * taps) {
-      for (std::int64_t lane = 0; lane < kWidth; lane += kLanes) {
-        for (std::int64_t tap = 0; tap < taps; tap += kLanes) {
-          Lanes16 rows[kLanes];
-          unroll<kLanes>(
+      for (std::int64_t lane = 0; lane < kWidth; lane += kTileLanes) {
+        for (std::int64_t tap = 0; tap < taps; tap += kTileLanes) {
+          Lanes16 rows[kTileLanes];
+          unroll<kTileLanes>(
               [&]<int i>() { rows[i] = load_before(end, weight + (lane + i) * taps + tap); });
           transpose(rows);
-          for (std::int64_t i = 0; i < std::min<std::int64_t>(kLanes, taps - tap); ++i) {
+          for (std::int64_t i = 0; i < std::min<std::int64_t>(kTileLanes, taps - tap); ++i) {
             const std::int64_t from_last = taps - 1 - (tap + i);
             store(to + (from_last * count + source) * kWidth + lane, rows[i]);
           }
@@ -205,8 +184,8 @@ class ConvByTiles {
     for_each_slice([&](std::int64_t channel, std::int64_t channels) {
       const Slice slice{weight + channel * g_.taps() * kWidth, channels};
       for (const ConvPattern& pattern : patterns_) {
-        add_tiles<kRows>(places_of(pattern, images, part), pattern.taps, sources + channel, slice,
-                         targets);
+        add_tiles(places_of(pattern, images, part), pattern.taps, sources + channel, slice,
+                  targets);
       }
     });
   }

@@ -10,57 +10,36 @@
 #include "core/ops/conv_rows_internal.h"
 #include "core/ops/conv_stretches_internal.h"
 #include "core/ops/conv_tiles_internal.h"
-#include "core/ops/lanes_internal.h"
 #include "core/ops/pieces_internal.h"
+#include "core/ops/register_tile_internal.h"
 #include "core/ops/workspace_internal.h"
 
 namespace graft {
 namespace {
 
-constexpr int kLanes = 16;
-constexpr int kMostVectors = 4;
-
 /// sums[output][input] += dy[output] x[input] over the meetings, in registers.
-template <int rows, int vectors>
-void add_tile(std::span<const Meeting> meetings, const float* x, const float* dy, float* sums) {
-  Lanes<kLanes> tile[rows][vectors] = {};
-  for (const Meeting& meeting : meetings) {
-    Lanes<kLanes> row[vectors];
-    unroll<vectors>([&]<int v>() { row[v] = load<kLanes>(x + meeting.x + v * kLanes); });
-    unroll<rows>([&]<int r>() {
-      const float factor = dy[meeting.y + r];
-      unroll<vectors>([&]<int v>() { tile[r][v] += factor * row[v]; });
-    });
-  }
-  unroll<rows>([&]<int r>() {
-    unroll<vectors>([&]<int v>() {
-      float* const to = sums + (r * vectors + v) * kLanes;
-      store(to, load<kLanes>(to) + tile[r][v]);
-    });
+template <int most, int vectors>
+void add_tiles(std::span<const Meeting> meetings, const float* x, const float* dy,
+               std::int64_t outputs, float* sums) {
+  for_each_row_tile<most>(outputs, [&]<int rows>(std::int64_t first) {
+    RegisterTile<rows, vectors> tile;
+    for (const Meeting& meeting : meetings) {
+      const float* const factors = dy + first + meeting.y;
+      tile.add(x + meeting.x, [&](int r) { return factors[r]; });
+    }
+    float* const to = sums + first * vectors * kTileLanes;
+    tile.template write<true>([&](int r) { return to + r * vectors * kTileLanes; });
   });
 }
 
-/// `count` outputs, `rows` at a time, then those that are left together.
-template <int rows, int vectors>
-void add_tiles(std::span<const Meeting> meetings, const float* x, const float* dy,
-               std::int64_t count, float* sums) {
-  for (; count >= rows; count -= rows) {
-    add_tile<rows, vectors>(meetings, x, dy, sums);
-    dy += rows;
-    sums += rows * vectors * kLanes;
-  }
-  if constexpr (rows > 1) {
-    if (count > 0) add_tiles<rows - 1, vectors>(meetings, x, dy, count, sums);
-  }
-}
-
 using AddTiles = void (*)(std::span<const Meeting>, const float* x, const float* dy,
-                          std::int64_t count, float* sums);
+                          std::int64_t outputs, float* sums);
 
-/// For blocks of so many vectors: the sums fill 24 of the 32 registers, or half for one vector.
+/// For blocks of so many vectors: the sums fill 24 of 32 registers, or half for one vector.
 AddTiles add_tiles_of(std::int64_t vectors) {
-  constexpr AddTiles kTiles[kMostVectors] = {add_tiles<12, 1>, add_tiles<12, 2>, add_tiles<8, 3>,
-                                             add_tiles<6, 4>};
+  if constexpr (!kHasWideRegisters) return add_tiles<6, 1>;
+  constexpr AddTiles kTiles[] = {add_tiles<12, 1>, add_tiles<12, 2>, add_tiles<8, 3>,
+                                 add_tiles<6, 4>};
   return kTiles[vectors - 1];
 }
 
@@ -76,7 +55,8 @@ class WeightGradByTiles {
  public:
   WeightGradByTiles(KernelRequest& request, const ConvGeometry& geometry)
       : g_(geometry),
-        vectors_(std::min<std::int64_t>(kMostVectors, (g_.inputs + kLanes - 1) / kLanes)),
+        vectors_(
+            std::min<std::int64_t>(kMostTileVectors, (g_.inputs + kTileLanes - 1) / kTileLanes)),
         blocks_((g_.inputs + width() - 1) / width()),
         parts_(count_parts()),
         pieces_(blocks_ * parts_, multiply_adds()),
@@ -116,7 +96,7 @@ class WeightGradByTiles {
   };
 
   /// Inputs of a block.
-  std::int64_t width() const { return vectors_ * kLanes; }
+  std::int64_t width() const { return vectors_ * kTileLanes; }
   double multiply_adds() const {
     return static_cast<double>(row_count(g_)) * static_cast<double>(g_.taps()) *
            static_cast<double>(g_.inputs) * static_cast<double>(g_.outputs);
@@ -142,7 +122,7 @@ class WeightGradByTiles {
     const Task task = task_at(index);
     float* const x = workspace_at<float>(args, x_) + piece * x_size_;
     float* const sums = workspace_at<float>(args, sums_) + piece * sums_size_;
-    std::fill_n(sums, g_.taps() * task.outputs * vectors_of(task) * kLanes, 0.0F);
+    std::fill_n(sums, g_.taps() * task.outputs * vectors_of(task) * kTileLanes, 0.0F);
     for (const Stretch& stretch : stretches_) {
       copy_block(args.input<float>(0) + stretch.x_first * g_.inputs + task.first_input, task,
                  stretch.x_count, x);
@@ -152,20 +132,22 @@ class WeightGradByTiles {
     write(sums, task, args.output<float>());
   }
 
-  static std::int64_t vectors_of(const Task& task) { return (task.inputs + kLanes - 1) / kLanes; }
+  static std::int64_t vectors_of(const Task& task) {
+    return (task.inputs + kTileLanes - 1) / kTileLanes;
+  }
 
   /// Rows of the block's inputs, filled up with zeros to whole vectors.
   void copy_block(const float* from, const Task& task, std::int64_t positions, float* to) const {
     for (std::int64_t i = 0; i < positions; ++i, from += g_.inputs, to += width()) {
       std::copy_n(from, task.inputs, to);
-      std::fill(to + task.inputs, to + vectors_of(task) * kLanes, 0.0F);
+      std::fill(to + task.inputs, to + vectors_of(task) * kTileLanes, 0.0F);
     }
   }
 
   void add_stretch(const Stretch& stretch, const Task& task, const float* x, const float* dy,
                    float* sums) const {
     const AddTiles add = add_tiles_of(vectors_of(task));
-    const std::int64_t row = vectors_of(task) * kLanes;
+    const std::int64_t row = vectors_of(task) * kTileLanes;
     for (std::int64_t first = 0; first < task.outputs; first += kChunk) {
       const std::int64_t count = std::min(kChunk, task.outputs - first);
       for (std::int64_t run = 0; run < stretch.meetings->runs(); ++run) {
@@ -180,7 +162,7 @@ class WeightGradByTiles {
 
   /// Sums [tap][output][input] to dw [output][input][tap].
   void write(const float* sums, const Task& task, float* dw) const {
-    const std::int64_t row = vectors_of(task) * kLanes;
+    const std::int64_t row = vectors_of(task) * kTileLanes;
     const std::int64_t taps = g_.taps();
     for (std::int64_t output = 0; output < task.outputs; ++output) {
       float* const to = dw + ((task.first_output + output) * g_.inputs + task.first_input) * taps;
