@@ -165,7 +165,7 @@ std::vector<Case> wide_cases() {
        {32, 64, 3, 3},
        {5, 32, 8, 7},
        {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
-      {"to_wide_one_axis", {10, 48, 30}, {64, 48, 3}, {10, 64, 30}, {{"pads", Ints{1, 1}}}},
+      {"to_wide_one_axis", {10, 48, 30}, {80, 48, 3}, {10, 80, 30}, {{"pads", Ints{1, 1}}}},
       {"to_wide_three_axes", {2, 32, 6, 7, 7}, {64, 32, 1, 2, 2}, {2, 64, 6, 6, 6}},
       {"to_wide_pointwise",
        {3, 128, 20, 19},
