@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/ops/attention_geometry_internal.h"
+#include "core/ops/product_update.h"
 #include "core/ops/shape_rules.h"
 
 namespace graft {
@@ -71,10 +72,10 @@ std::optional<std::int64_t> feed_forward(const Node& node) {
   return checked_multiply(x->size(0, x->rank() - 1), checked_add(times_w1, times_w2));
 }
 
-/// a' b' of an update: see register_product_update.
+/// a' b' of an update.
 std::optional<std::int64_t> product_update(const Node& node) {
-  const std::optional<Shape> a = known(node.input(0));
-  const std::optional<Shape> w = known(node.input(2));
+  const std::optional<Shape> w = known(node.input(0));
+  const std::optional<Shape> a = known(node.input(1));
   if (!a || !w || a->rank() != 2) return std::nullopt;
   return checked_multiply(w->size(), (*a)[node.attributes.get_int("transA", 0) != 0 ? 0 : 1]);
 }
@@ -101,7 +102,7 @@ std::optional<std::int64_t> node_multiply_adds(const Node& node) {
   if (is_any(node, "", {"Gemm", "MatMul"}) || node.is("BatchedMatMul", kInternalDomain)) {
     return matrix_product(node);
   }
-  if (node.is("SgdProductUpdate", kInternalDomain)) return product_update(node);
+  if (is_product_update(node)) return product_update(node);
   if (is_any(node, kInternalDomain, {"TiledAttention", "TiledAttentionGrad"})) {
     return attention(node);
   }

@@ -8,13 +8,15 @@
 
 namespace graft {
 
-MatMulProblem::MatMulProblem(const KernelRequest& request)
+MatMulProblem::MatMulProblem(const KernelRequest& request, const MatMulOperands& operands)
     : transposes_a(request.attributes().get_int("transA", 0) != 0),
       transposes_b(request.attributes().get_int("transB", 0) != 0),
       alpha(request.attributes().get_float("alpha", 1.0F)),
-      beta(request.has_input(2) ? request.attributes().get_float("beta", 1.0F) : 0.0F) {
-  std::vector<std::int64_t> a = request.shape(0).dims();
-  std::vector<std::int64_t> b = request.shape(1).dims();
+      beta(operands.c >= 0 && request.has_input(operands.c)
+               ? request.attributes().get_float("beta", 1.0F)
+               : 0.0F) {
+  std::vector<std::int64_t> a = request.shape(operands.a).dims();
+  std::vector<std::int64_t> b = request.shape(operands.b).dims();
   if (a.size() == 1) a.insert(a.begin(), 1);
   if (b.size() == 1) b.push_back(1);
   const std::int64_t a_rows = a[a.size() - 2];

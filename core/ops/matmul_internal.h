@@ -7,6 +7,13 @@
 
 namespace graft {
 
+/// Which inputs a product reads; c: none when negative.
+struct MatMulOperands {
+  int a = 0;
+  int b = 1;
+  int c = 2;
+};
+
 /// y = alpha * a' b' (+ beta * c) for each entry of a batch; a' is a or its transpose: what MatMul,
 /// Gemm and BatchedMatMul have in common. a': [m,k], b': [k,n], y: [m,n], all row-major.
 struct MatMulProblem {
@@ -25,7 +32,7 @@ struct MatMulProblem {
   /// 0 without c.
   float beta = 0.0F;
 
-  explicit MatMulProblem(const KernelRequest& request);
+  explicit MatMulProblem(const KernelRequest& request, const MatMulOperands& operands = {});
 
   /// One of the operands is a vector, and the other's matrix is read once.
   bool is_matvec() const { return !is_empty && k > 0 && batch.empty() && (m == 1 || n == 1); }

@@ -1,30 +1,23 @@
-#include "core/ops/registry.h"
+#include "core/ops/product_update_internal.h"
 
 namespace graft {
 namespace {
 
 constexpr NotDifferentiable kUpdate{"an optimizer update is the end of a step"};
 
-/// Checks that gradient and states fit the parameter; each state output is its input.
-void infer_update(InferContext& context) {
-  const Node& node = context.node();
-  const OpDef& def = OpRegistry::instance().get(node);
-  for (const Alias& alias : def.aliases) {
-    if (!context.has_input(alias.input)) continue;
-    context.copy_type(alias.input, alias.output);
+void require_shape_of_parameter(const InferContext& context, int index) {
+  if (context.shape(0) == nullptr || context.shape(index) == nullptr) return;
+  const auto known = context.shape(0)->known();
+  const auto other = context.shape(index)->known();
+  if (known && other && known != other) {
+    context.fail(ErrorKind::shape, "'", context.input(index).name(), "' is ",
+                 context.input(index).type(), ", the parameter ", context.input(0).type());
   }
-  const auto check = [&](int index) {
-    if (!context.has_input(index) || context.input(index).type() == context.input(0).type()) return;
-    if (context.shape(0) == nullptr || context.shape(index) == nullptr) return;
-    const auto known = context.shape(0)->known();
-    const auto other = context.shape(index)->known();
-    if (known && other && known != other) {
-      context.fail(ErrorKind::shape, "'", context.input(index).name(), "' is ",
-                   context.input(index).type(), ", the parameter ", context.input(0).type());
-    }
-  };
-  check(1);
-  for (const Alias& alias : def.aliases) check(alias.input);
+}
+
+void infer_update(InferContext& context) {
+  infer_states(context);
+  require_shape_of_parameter(context, 1);
 }
 
 SampleInput tensor(double low = -1.0, double high = 1.0) {
@@ -136,42 +129,43 @@ constexpr AttributeType kNumber = AttributeType::number;
 /// Optimizers that keep averages or sums of squared gradients.
 void add_adaptive(OpRegistry& registry) {
   constexpr AliasKind kState = AliasKind::state;
-  registry.add({.name = "AdamUpdate",
-                .domain = kInternalDomain,
-                .since = {{1}},
-                .inputs = {{"parameter"}, {"gradient"}, {"lr"}, {"step"}, {"mean"}, {"square"}},
-                .outputs = {{"new_parameter"}, {"new_mean"}, {"new_square"}},
-                .attributes = {{"beta1", kNumber},
-                               {"beta2", kNumber},
-                               {"epsilon", kNumber},
-                               {"weight_decay", kNumber},
-                               {"decoupled", AttributeType::integer}},
-                .infer = infer_update,
-                .aliases = {{0, 0, kState}, {1, 4, kState}, {2, 5, kState}},
-                .backward = kUpdate,
-                .samples = adam_samples});
-  registry.add({.name = "RmspropUpdate",
-                .domain = kInternalDomain,
-                .since = {{1}},
-                .inputs = {{"parameter"},
-                           {"gradient"},
-                           {"lr"},
-                           {"square"},
-                           {"momentum_buffer", Arity::optional},
-                           {"mean", Arity::optional}},
-                .outputs = {{"new_parameter"},
-                            {"new_square"},
-                            {"new_momentum_buffer", Arity::optional},
-                            {"new_mean", Arity::optional}},
-                .attributes = {{"alpha", kNumber},
-                               {"epsilon", kNumber},
-                               {"momentum", kNumber},
-                               {"weight_decay", kNumber}},
-                .infer = infer_update,
-                .aliases = {{0, 0, kState}, {1, 3, kState}, {2, 4, kState}, {3, 5, kState}},
-                .backward = kUpdate,
-                .samples = rmsprop_samples});
-  registry.add(
+  add_update<adam_samples>(
+      registry, {.name = "AdamUpdate",
+                 .domain = kInternalDomain,
+                 .since = {{1}},
+                 .inputs = {{"parameter"}, {"gradient"}, {"lr"}, {"step"}, {"mean"}, {"square"}},
+                 .outputs = {{"new_parameter"}, {"new_mean"}, {"new_square"}},
+                 .attributes = {{"beta1", kNumber},
+                                {"beta2", kNumber},
+                                {"epsilon", kNumber},
+                                {"weight_decay", kNumber},
+                                {"decoupled", AttributeType::integer}},
+                 .infer = infer_update,
+                 .aliases = {{0, 0, kState}, {1, 4, kState}, {2, 5, kState}},
+                 .backward = kUpdate});
+  add_update<rmsprop_samples>(
+      registry, {.name = "RmspropUpdate",
+                 .domain = kInternalDomain,
+                 .since = {{1}},
+                 .inputs = {{"parameter"},
+                            {"gradient"},
+                            {"lr"},
+                            {"square"},
+                            {"momentum_buffer", Arity::optional},
+                            {"mean", Arity::optional}},
+                 .outputs = {{"new_parameter"},
+                             {"new_square"},
+                             {"new_momentum_buffer", Arity::optional},
+                             {"new_mean", Arity::optional}},
+                 .attributes = {{"alpha", kNumber},
+                                {"epsilon", kNumber},
+                                {"momentum", kNumber},
+                                {"weight_decay", kNumber}},
+                 .infer = infer_update,
+                 .aliases = {{0, 0, kState}, {1, 3, kState}, {2, 4, kState}, {3, 5, kState}},
+                 .backward = kUpdate});
+  add_update<adagrad_samples>(
+      registry,
       {.name = "AdagradUpdate",
        .domain = kInternalDomain,
        .since = {{1}},
@@ -180,18 +174,27 @@ void add_adaptive(OpRegistry& registry) {
        .attributes = {{"lr_decay", kNumber}, {"epsilon", kNumber}, {"weight_decay", kNumber}},
        .infer = infer_update,
        .aliases = {{0, 0, kState}, {1, 4, kState}},
-       .backward = kUpdate,
-       .samples = adagrad_samples});
+       .backward = kUpdate});
 }
 
 }  // namespace
+
+void infer_states(InferContext& context) {
+  const OpDef& def = OpRegistry::instance().get(context.node());
+  for (const Alias& alias : def.aliases) {
+    if (!context.has_input(alias.input)) continue;
+    context.copy_type(alias.input, alias.output);
+    require_shape_of_parameter(context, alias.input);
+  }
+}
 
 /// Optimizer updates. Every output is the new content of an input, so parameter and state are
 /// updated in place; `lr` is a scalar input, so schedules need no new plan; `step` counts updates
 /// from 1. Formulas are those of torch.optim (documentation of PyTorch 2).
 void register_update(OpRegistry& registry) {
   constexpr AliasKind kState = AliasKind::state;
-  registry.add(
+  add_update<sgd_samples>(
+      registry,
       {.name = "SgdUpdate",
        .domain = kInternalDomain,
        .since = {{1}},
@@ -204,8 +207,7 @@ void register_update(OpRegistry& registry) {
                       {"nesterov", AttributeType::integer}},
        .infer = infer_update,
        .aliases = {{0, 0, kState}, {1, 4, kState}},
-       .backward = kUpdate,
-       .samples = sgd_samples});
+       .backward = kUpdate});
   add_adaptive(registry);
   // buffer + scale * gradient: sums gradients over micro-batches.
   registry.add({.name = "Accumulate",

@@ -117,8 +117,9 @@ bool compute_in_bf16(Graph& graph);
 /// a graph that holds the gradients of both: neither then passes over memory by itself.
 bool fuse_activations(Graph& graph);
 
-/// Makes one node of a product that only computes the gradient of a parameter and the plain SGD
-/// update that reads it: the product then adds to the parameter, and no gradient is stored.
+/// Makes one node of a product that only computes the gradient of a parameter and the update that
+/// reads it, where that pays: the gradient is then made and used piece by piece, or, for plain SGD,
+/// added to the parameter at once. All shapes of what it replaces must be known.
 bool fuse_product_updates(Graph& graph);
 
 /// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and

@@ -46,9 +46,11 @@ TEST(Cost, AnUpdateByAProductIsThatProduct) {
   Builder builder(graph);
   Value* const w = graph.add_initializer("w", Tensor::zeros(DType::f32, {3, 5}));
   w->is_variable = true;
+  Value* const steps = graph.add_input("steps", {DType::i64, SymShape(Shape{})});
   const Node* const update = builder.node(
       "SgdProductUpdate", kInternalDomain,
-      {input(graph, {7, 3}), input(graph, {7, 5}), w, input(graph, {})}, 1, {{"transA", 1}});
+      {w, input(graph, {7, 3}), input(graph, {}), steps, nullptr, input(graph, {7, 5})}, 1,
+      {{"transA", 1}});
   EXPECT_EQ(node_multiply_adds(*update), 7 * 3 * 5);
 }
 
