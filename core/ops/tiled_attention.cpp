@@ -238,6 +238,7 @@ const std::vector<AttributeDef> kAttributes{{"scale", AttributeType::number},
 /// sequence_axis (by default next to last), the other axes count problems and are alike in all.
 /// With stack_axis, input 0 holds all three, side by side along that axis, which stands between the
 /// sequence and the depth and which sequence_axis does not count; so does the gradient.
+/// Gradients may stand in the place of q, k and v: a problem reads no operand of another one.
 /// bias: broadcasts to [problem axes..., query, key]; minus infinity hides a key.
 /// y: [.., query, .., n]; log_sum_exp: [.., query, ..], of the scores of each query.
 void register_tiled_attention(OpRegistry& registry) {
@@ -262,6 +263,9 @@ void register_tiled_attention(OpRegistry& registry) {
                 .outputs = {{"dq"}, {"dk", Arity::optional}, {"dv", Arity::optional}},
                 .attributes = kAttributes,
                 .infer = infer_attention_grad,
+                .aliases = {{0, query, AliasKind::in_place},
+                            {1, key, AliasKind::in_place},
+                            {2, value, AliasKind::in_place}},
                 .backward = NotDifferentiable{"second derivatives of attention are not offered"},
                 .samples = tiled_attention_grad_samples});
 }

@@ -2,6 +2,8 @@
 //   dv += p dy;  ds = p (v dy^T - sum(dy y));  dk += ds q;  dq^T += k^T ds   (p, ds: [key][query]).
 // A task is a range of keys of one problem, whose dk and dv it alone sums; where there are fewer
 // problems than threads, ranges of one problem have a dq each, which are added at the end.
+// Gradients may overwrite operands: dq of a tile is written when its queries have been read for the
+// last time, dk and dv of a range when its keys have.
 // Source: Dao et al. 2022, algorithm 4.
 #include <numeric>
 

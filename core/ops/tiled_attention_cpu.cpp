@@ -128,20 +128,35 @@ Kernel make_plain(KernelRequest& request) {
   };
 }
 
+/// Gradients may overwrite operands, so those of a problem are made apart.
 Kernel make_plain_grad(KernelRequest& request) {
   if (request.dtype() != DType::f64) return {};
   const AttentionGeometry n(request, kAttentionGradBias);
   const Pieces pieces(n.problems, n.multiply_adds());
-  return [n, pieces](const KernelArgs& args) {
-    pieces.for_each([&](std::int64_t, std::int64_t first, std::int64_t last) {
+  const std::int64_t dq_size = checked_multiply(n.queries, n.depth);
+  const std::int64_t dk_size = checked_multiply(n.keys, n.depth);
+  const std::int64_t size = dq_size + dk_size + checked_multiply(n.keys, n.value_depth);
+  WorkspaceLayout layout;
+  layout.reserve<double>(checked_multiply(pieces.count, size));
+  request.need_workspace(layout.bytes());
+  return [n, pieces, dq_size, dk_size, size](const KernelArgs& args) {
+    pieces.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
+      const Rows<double> dq{workspace_at<double>(args, 0) + piece * size, n.depth};
+      const Rows<double> dk{dq.data + dq_size, n.depth};
+      const Rows<double> dv{dk.data + dk_size, n.value_depth};
       for (std::int64_t problem = first; problem < last; ++problem) {
         differentiate(operands_of<double>(n, args, kAttentionGradBias, problem),
                       rows_of(args.input<double>(3), n.y, problem),
                       rows_of(args.input<double>(4), n.sums, problem),
-                      rows_of(args.input<double>(5), n.y, problem),
-                      rows_of(args.output<double>(0), n.q, problem),
-                      rows_of(args.output<double>(n.operand(1)), n.k, problem),
-                      rows_of(args.output<double>(n.operand(2)), n.v, problem));
+                      rows_of(args.input<double>(5), n.y, problem), dq, dk, dv);
+        const auto write = [&](const Rows<double>& rows, int operand, const SequenceRows& place,
+                               std::int64_t count) {
+          const Rows<double> to = rows_of(args.output<double>(n.operand(operand)), place, problem);
+          for (std::int64_t i = 0; i < count; ++i) std::copy_n(rows[i], place.depth, to[i]);
+        };
+        write(dq, 0, n.q, n.queries);
+        write(dk, 1, n.k, n.keys);
+        write(dv, 2, n.v, n.keys);
       }
     });
   };
