@@ -1,6 +1,6 @@
 #include "core/graph/order.h"
 
-#include <unordered_map>
+#include "core/base/pointer_map.h"
 
 namespace graft {
 
@@ -11,9 +11,9 @@ std::vector<Node*> node_order(const Graph& graph) {
 }
 
 void reorder(Graph& graph, const std::vector<Node*>& order) {
-  std::unordered_map<const Node*, std::size_t> ranks;
+  PointerMap<Node, std::size_t> ranks;
   for (const Node* node : order) {
-    if (&node->graph() == &graph) ranks.emplace(node, ranks.size());
+    if (&node->graph() == &graph) ranks.try_emplace(node, ranks.size());
   }
   if (ranks.size() != graph.node_count() || order.size() != graph.node_count()) {
     fail(ErrorKind::argument, "an order of graph '", graph.name, "' names ", ranks.size(),

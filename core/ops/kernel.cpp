@@ -106,7 +106,7 @@ PreparedKernel find_kernel(const Node& node, Device& device) {
 }
 
 RunFunction find_run_function(const Node& node, Device& device) {
-  const std::vector<KernelDef>& defs =
+  const std::span<const KernelDef> defs =
       KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain());
   // Most ops have none, and making their kernels takes time.
   if (std::ranges::all_of(defs, [](const KernelDef& def) { return def.make_run == nullptr; })) {

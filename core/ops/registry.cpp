@@ -8,14 +8,6 @@ namespace graft {
 void register_all_ops(OpRegistry& registry);
 void register_all_kernels(KernelRegistry& registry);
 
-namespace {
-
-std::string key(std::string_view op, std::string_view domain) {
-  return std::string(domain) + "::" + std::string(op);
-}
-
-}  // namespace
-
 bool OpDef::updates_state() const {
   return std::ranges::any_of(aliases, [](const Alias& a) { return a.kind == AliasKind::state; });
 }
@@ -32,13 +24,13 @@ const OpRegistry& OpRegistry::instance() {
 void OpRegistry::add(OpDef def) {
   defs_.push_back(std::move(def));
   const OpDef& added = defs_.back();
-  if (!by_name_.emplace(key(added.name, added.domain), &added).second) {
+  if (!by_name_.emplace(OpKey{added.name, added.domain}, &added).second) {
     fail(ErrorKind::argument, "op ", added.domain, "::", added.name, " is registered twice");
   }
 }
 
 const OpDef* OpRegistry::find(std::string_view op, std::string_view domain) const {
-  const auto at = by_name_.find(key(op, domain));
+  const auto at = by_name_.find({op, domain});
   return at == by_name_.end() ? nullptr : at->second;
 }
 
@@ -61,25 +53,26 @@ const KernelRegistry& KernelRegistry::instance() {
 }
 
 void KernelRegistry::add(KernelDef def) {
-  by_key_[std::string(name(def.device)) + "::" + key(def.op, def.domain)].push_back(def);
+  kernels_[def.device][{def.op, def.domain}].push_back(def);
 }
 
 void KernelRegistry::add(const DynamicKernelDef& def) {
-  if (!dynamic_.emplace(key(def.op, def.domain), def.run).second) {
+  if (!dynamic_.emplace(OpKey{def.op, def.domain}, def.run).second) {
     fail(ErrorKind::argument, "op ", def.domain, "::", def.op, " has two dynamic kernels");
   }
 }
 
 DynamicKernel KernelRegistry::find_dynamic(const Node& node) const {
-  const auto at = dynamic_.find(key(node.op_type(), node.domain()));
+  const auto at = dynamic_.find({node.op_type(), node.domain()});
   return at == dynamic_.end() ? nullptr : at->second;
 }
 
-const std::vector<KernelDef>& KernelRegistry::find(DeviceKind device, std::string_view op,
-                                                   std::string_view domain) const {
-  static const std::vector<KernelDef> none;
-  const auto at = by_key_.find(std::string(name(device)) + "::" + key(op, domain));
-  return at == by_key_.end() ? none : at->second;
+std::span<const KernelDef> KernelRegistry::find(DeviceKind device, std::string_view op,
+                                                std::string_view domain) const {
+  const auto of_device = kernels_.find(device);
+  if (of_device == kernels_.end()) return {};
+  const auto at = of_device->second.find({op, domain});
+  return at == of_device->second.end() ? std::span<const KernelDef>() : at->second;
 }
 
 }  // namespace graft

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <deque>
-#include <string>
+#include <functional>
+#include <map>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +14,22 @@
 #include "core/ops/op_def.h"
 
 namespace graft {
+
+/// What names an op. Look-ups run often and must not make strings.
+struct OpKey {
+  std::string_view op;
+  std::string_view domain;
+
+  friend bool operator==(const OpKey&, const OpKey&) = default;
+};
+struct OpKeyHash {
+  std::size_t operator()(const OpKey& key) const {
+    const std::hash<std::string_view> hash;
+    return hash(key.op) + 31 * hash(key.domain);
+  }
+};
+template <class T>
+using ByOp = std::unordered_map<OpKey, T, OpKeyHash>;
 
 /// All ops, in the order of registration. Filled once from the families named in
 /// core/ops/CMakeLists.txt; read-only after that.
@@ -29,7 +48,7 @@ class OpRegistry {
 
  private:
   std::deque<OpDef> defs_;
-  std::unordered_map<std::string, const OpDef*> by_name_;
+  ByOp<const OpDef*> by_name_;
 };
 
 /// All kernels. For an op and device, those registered first are tried first.
@@ -38,8 +57,9 @@ class KernelRegistry {
   static const KernelRegistry& instance();
 
   void add(KernelDef def);
-  const std::vector<KernelDef>& find(DeviceKind device, std::string_view op,
-                                     std::string_view domain) const;
+  /// Empty when there is none.
+  std::span<const KernelDef> find(DeviceKind device, std::string_view op,
+                                  std::string_view domain) const;
 
   /// Throws Error{argument} if the op has one already.
   void add(const DynamicKernelDef& def);
@@ -47,8 +67,8 @@ class KernelRegistry {
   DynamicKernel find_dynamic(const Node& node) const;
 
  private:
-  std::unordered_map<std::string, std::vector<KernelDef>> by_key_;
-  std::unordered_map<std::string, DynamicKernel> dynamic_;
+  std::map<DeviceKind, ByOp<std::vector<KernelDef>>> kernels_;
+  ByOp<DynamicKernel> dynamic_;
 };
 
 /// The oldest whose forms rows upgrade; core/passes/legacy.cpp brings older ones to it.

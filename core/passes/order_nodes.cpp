@@ -2,9 +2,9 @@
 // the one that stood first. Start at Scheduler::run. Linear in nodes and edges, but for a
 // logarithm.
 #include <algorithm>
-#include <set>
-#include <unordered_map>
+#include <queue>
 
+#include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/ops/alias.h"
 #include "core/passes/pass.h"
@@ -17,35 +17,71 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
+/// A list of numbers in Lists.
+struct List {
+  int last = -1;
+};
+
+/// Many short lists in one array.
+class Lists {
+ public:
+  void add(List& list, int value) {
+    links_.push_back({value, list.last});
+    list.last = static_cast<int>(links_.size()) - 1;
+  }
+  /// The first, from the end, for which `is_wanted(value)`; -1 without any.
+  template <class IsWanted>
+  int find(const List& list, const IsWanted& is_wanted) const {
+    for (int i = list.last; i >= 0; i = links_[at(i)].before) {
+      if (is_wanted(links_[at(i)].value)) return links_[at(i)].value;
+    }
+    return -1;
+  }
+  /// From the end. `visit` may add to any list.
+  template <class Visit>
+  void for_each(const List& list, const Visit& visit) const {
+    for (int i = list.last; i >= 0; i = links_[at(i)].before) visit(links_[at(i)].value);
+  }
+
+ private:
+  struct Link {
+    int value;
+    int before;
+  };
+  std::vector<Link> links_;
+};
+
 /// Memory of a value, its views and its updates.
 struct Block {
   std::int64_t bytes = 0;  ///< 0 where the step does not free it: inputs, initializers, outputs
-  std::vector<int> readers{};
-  std::size_t readers_left = 0;
+  List readers{};
+  int readers_left = 0;
   /// Those that an update of the variable must wait for: readers since the last one.
-  std::vector<int> readers_of_state{};
+  List readers_of_state{};
 };
 
 struct Item {
   Node* node;
-  std::vector<int> followers{};  ///< that wait for this one
-  std::size_t waits_for = 0;
-  std::vector<int> blocks{};  ///< that it reads, each once
+  List followers{};  ///< that wait for this one
+  int waits_for = 0;
+  List blocks{};  ///< that it reads, each once
   std::int64_t allocates = 0;
   bool may_jump = false;
+  bool is_view = false;
+  bool is_placed = false;
 };
 
 class Scheduler {
  public:
   Scheduler(Graph& graph, bool only_updates) : graph_(graph) {
+    items_.reserve(graph.node_count());
     for (const auto& node : graph.nodes()) {
       index_[node.get()] = static_cast<int>(items_.size());
       items_.push_back({.node = node.get()});
       items_.back().may_jump = !only_updates || updates_state(*node);
+      items_.back().is_view = is_view(*node);
     }
     for (std::size_t i = 0; i < items_.size(); ++i) connect(static_cast<int>(i));
-    is_placed_.resize(items_.size());
-    for (Block& block : blocks_) block.readers_left = block.readers.size();
   }
 
   bool run() {
@@ -53,9 +89,9 @@ class Scheduler {
       if (items_[i].waits_for == 0) make_ready(static_cast<int>(i));
     }
     std::vector<Node*> order;
+    order.reserve(items_.size());
     bool changed = false;
-    while (!ready_.empty()) {
-      const int next = shrinking_.empty() ? *ready_.begin() : shrinking_.begin()->second;
+    for (int next = take_next(); next >= 0; next = take_next()) {
       changed = changed || at(next) != order.size();
       order.push_back(items_[at(next)].node);
       place(next);
@@ -67,13 +103,13 @@ class Scheduler {
  private:
   /// Memory that is not the step's own has a block too, of 0 bytes.
   int block_of(const Value* value) {
-    const auto [found, is_new] = block_of_.try_emplace(value, static_cast<int>(blocks_.size()));
+    const auto [index, is_new] = block_of_.try_emplace(value, static_cast<int>(blocks_.size()));
     if (is_new) {
       const bool is_freed = value->producer() != nullptr && !value->is_graph_output();
       const auto bytes = is_freed ? bytes_of(value->dtype(), value->known_shape().size()) : 0;
       blocks_.push_back({.bytes = static_cast<std::int64_t>(bytes)});
     }
-    return found->second;
+    return index;
   }
 
   void connect(int i) {
@@ -89,16 +125,18 @@ class Scheduler {
   }
 
   void follow(int i, int earlier) {
-    items_[at(earlier)].followers.push_back(i);
+    lists_.add(items_[at(earlier)].followers, i);
     ++items_[at(i)].waits_for;
   }
 
-  void read(int i, int block) {
-    std::vector<int>& blocks = items_[at(i)].blocks;
-    if (std::ranges::find(blocks, block) != blocks.end()) return;
-    blocks.push_back(block);
-    blocks_[at(block)].readers.push_back(i);
-    blocks_[at(block)].readers_of_state.push_back(i);
+  void read(int i, int index) {
+    List& blocks = items_[at(i)].blocks;
+    if (lists_.find(blocks, [&](int other) { return other == index; }) >= 0) return;
+    lists_.add(blocks, index);
+    Block& block = blocks_[at(index)];
+    lists_.add(block.readers, i);
+    ++block.readers_left;
+    lists_.add(block.readers_of_state, i);
   }
 
   void make(int i, int output) {
@@ -117,67 +155,71 @@ class Scheduler {
   }
 
   void wait_for_readers(int i, int block) {
-    std::vector<int>& readers = blocks_[at(block)].readers_of_state;
-    for (const int reader : readers) {
+    List& readers = blocks_[at(block)].readers_of_state;
+    const List since_last = readers;
+    readers = {};
+    lists_.add(readers, i);
+    lists_.for_each(since_last, [&](int reader) {
       if (reader != i) follow(i, reader);
-    }
-    readers = {i};
+    });
   }
 
-  /// Bytes that are free after the node and were not before it.
+  /// Bytes that are free after the node and were not before it. Grows as others are placed.
   std::int64_t freed_by(int i) const {
     std::int64_t freed = -items_[at(i)].allocates;
-    for (const int block : items_[at(i)].blocks) {
+    lists_.for_each(items_[at(i)].blocks, [&](int block) {
       if (blocks_[at(block)].readers_left == 1) freed += blocks_[at(block)].bytes;
-    }
+    });
     return freed;
   }
 
   void make_ready(int i) {
-    ready_.insert(i);
+    ready_.push(-i);
+    consider_jump(i);
+  }
+
+  void consider_jump(int i) {
     if (!items_[at(i)].may_jump) return;
     const std::int64_t freed = freed_by(i);
     // Views cost nothing, and those that read them may free something.
-    if (freed > 0 || is_view(*items_[at(i)].node)) shrinking_.emplace(-freed, i);
+    if (freed > 0 || items_[at(i)].is_view) shrinking_.emplace(freed, -i);
   }
 
-  void forget(int i) {
-    ready_.erase(i);
-    shrinking_.erase({-freed_by(i), i});
+  /// -1 when all are placed. What frees most comes first, then what stood first.
+  int take_next() {
+    const auto is_placed = [&](int negative) { return items_[at(-negative)].is_placed; };
+    while (!shrinking_.empty() && is_placed(shrinking_.top().second)) shrinking_.pop();
+    if (!shrinking_.empty()) return -shrinking_.top().second;
+    while (!ready_.empty() && is_placed(ready_.top())) ready_.pop();
+    return ready_.empty() ? -1 : -ready_.top();
   }
 
   void place(int i) {
-    forget(i);
-    is_placed_[at(i)] = true;
-    for (const int block : items_[at(i)].blocks) count_read(block);
-    for (const int follower : items_[at(i)].followers) {
+    items_[at(i)].is_placed = true;
+    lists_.for_each(items_[at(i)].blocks, [&](int block) { count_read(block); });
+    lists_.for_each(items_[at(i)].followers, [&](int follower) {
       if (--items_[at(follower)].waits_for == 0) make_ready(follower);
-    }
+    });
   }
 
   /// The last reader but one has read: the last one now frees the block.
   void count_read(int index) {
     Block& block = blocks_[at(index)];
-    if (block.readers_left != 2) {
-      --block.readers_left;
-      return;
-    }
-    const auto last =
-        std::ranges::find_if(block.readers, [&](int i) { return !is_placed_[at(i)]; });
-    const bool is_ready = ready_.contains(*last);
-    if (is_ready) forget(*last);
-    --block.readers_left;
-    if (is_ready) make_ready(*last);
+    if (--block.readers_left != 1) return;
+    const int last = lists_.find(block.readers, [&](int i) { return !items_[at(i)].is_placed; });
+    if (items_[at(last)].waits_for == 0) consider_jump(last);
   }
 
   Graph& graph_;
-  std::unordered_map<const Node*, int> index_;
+  PointerMap<Node, int> index_;
   std::vector<Item> items_;
-  std::unordered_map<const Value*, int> block_of_;
+  PointerMap<Value, int> block_of_;
   std::vector<Block> blocks_;
-  std::vector<bool> is_placed_;
-  std::set<int> ready_;
-  std::set<std::pair<std::int64_t, int>> shrinking_;  // bytes freed (negative), node
+  Lists lists_;
+  /// Those whose inputs are there, and some that are placed; numbers are negative, since the
+  /// highest comes first.
+  std::priority_queue<int> ready_;
+  std::priority_queue<std::pair<std::int64_t, int>> shrinking_;  // bytes freed, node
 };
 
 }  // namespace

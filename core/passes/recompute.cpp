@@ -1,8 +1,8 @@
 #include "core/passes/recompute.h"
 
 #include <algorithm>
-#include <unordered_map>
 
+#include "core/base/pointer_map.h"
 #include "core/ops/alias.h"
 #include "core/ops/registry.h"
 #include "core/passes/random_internal.h"
@@ -109,8 +109,8 @@ class Repeater {
 
   Graph& graph_;
   const std::unordered_set<const Value*>& dropped_;
-  std::unordered_map<const Node*, int> rank_;  // of nodes up to the boundary
-  std::unordered_map<const Value*, Value*> copies_;
+  PointerMap<Node, int> rank_;  // of nodes up to the boundary
+  PointerMap<Value, Value*> copies_;
   std::vector<Repeat> repeats_;
 };
 

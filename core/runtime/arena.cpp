@@ -32,20 +32,13 @@ Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces) {
 }
 
 Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces) {
-  Arena best = plan_arena(graph, workspaces);
-  const auto try_order = [&](bool (*pass)(Graph&)) {
-    const std::vector<Node*> before = node_order(graph);
-    if (!pass(graph)) return;
-    Arena other = plan_arena(graph, workspaces);
-    if (other.bytes < best.bytes) {
-      best = std::move(other);
-    } else {
-      reorder(graph, before);
-    }
-  };
-  try_order(passes::move_updates);
-  try_order(passes::order_for_memory);
-  return best;
+  Arena given = plan_arena(graph, workspaces);
+  const std::vector<Node*> before = node_order(graph);
+  if (!passes::order_for_memory(graph)) return given;
+  Arena other = plan_arena(graph, workspaces);
+  if (other.bytes < given.bytes) return other;
+  reorder(graph, before);
+  return given;
 }
 
 }  // namespace graft

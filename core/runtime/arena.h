@@ -27,8 +27,8 @@ struct Arena {
 /// Throws what assign_storage throws. All shapes must be known.
 Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces);
 
-/// Puts the nodes into the order, among some that are cheap to find, whose arena is smallest;
-/// returns that.
+/// Puts the nodes into the order that frees memory first (passes::order_for_memory), if the arena
+/// becomes smaller. Returns the arena.
 Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces);
 
 }  // namespace graft

@@ -1,15 +1,16 @@
 // Which values of the forward part to keep for the backward part, and which to compute again. Two
-// numbers span the choices tried: how dear a value may be, by cost a byte, to be dropped; and how
-// many bytes may be dropped before one value is kept all the same, as a checkpoint, so that no
-// chain of copies becomes long (with steps of sqrt(n) this is Chen's schedule). Each choice is
-// planned. What is chosen is then improved: the dearest values are kept where that still fits.
-// Start at BudgetSearch::fit; docs/adr/0011 has the reasons.
+// numbers span the choices: how dear a value may be, by cost a byte, to be dropped; and how many
+// bytes may be dropped before one value is kept all the same, as a checkpoint, so that no chain of
+// copies becomes long (with steps of sqrt(n) this is Chen's schedule). For a budget, each of some
+// choices is planned, and the one taken is improved: the dearest values are kept where that still
+// fits. Start at BudgetSearch::fit; docs/adr/0011 has the reasons.
 #include "core/runtime/budget.h"
 
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
 
+#include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/ops/alias.h"
 #include "core/ops/cost.h"
@@ -78,66 +79,73 @@ class Forward {
     double cost = cost_in_bytes(node);
     for (const Value* input : node.inputs()) {
       if (input == nullptr) continue;
-      const auto at = cost_to_pass_.find(origin(input));
-      if (at != cost_to_pass_.end()) cost += at->second;
+      const double* const passed = cost_to_pass_.find(origin(input));
+      if (passed != nullptr) cost += *passed;
     }
     const bool is_read_late = read_late_.contains(value);
     if (!is_read_late) cost_to_pass_[value] = cost;
-    const auto read = last_forward_read_.find(value);
+    const int* const read = last_forward_read_.find(value);
     const int made = number_.at(&node);
-    found.push_back({value, bytes, cost, is_read_late, made,
-                     read == last_forward_read_.end() ? made : read->second});
+    found.push_back({value, bytes, cost, is_read_late, made, read == nullptr ? made : *read});
   }
 
   const Graph& graph_;
-  std::unordered_map<const Node*, int> number_;
-  std::unordered_map<const Value*, int> last_forward_read_;
+  PointerMap<Node, int> number_;
+  PointerMap<Value, int> last_forward_read_;
   Dropped read_late_;
   Dropped pinned_;  // graph outputs live to the end anyway
-  std::unordered_map<const Value*, double> cost_to_pass_;
+  PointerMap<Value, double> cost_to_pass_;
 };
 
 class BudgetSearch {
  public:
-  BudgetSearch(Graph& graph, WorkspaceBytes& workspaces, std::size_t budget)
+  /// A copy stands before its first reader: if that were an update late in the step, the copy could
+  /// read a variable that has been updated by then. So updates come first.
+  BudgetSearch(Graph& graph, WorkspaceBytes& workspaces)
       : graph_(graph),
         workspaces_(workspaces),
-        budget_(budget),
+        given_order_(node_order(graph)),
         boundary_(graph.outputs().front()->producer()),
-        candidates_(Forward(graph).candidates()) {}
+        candidates_(Forward(graph).candidates()) {
+    passes::move_updates(graph_);
+  }
 
-  BudgetedArena fit() {
+  BudgetedArena fit(std::size_t budget) {
+    budget_ = budget;
     consider({});
     for (const double density : densities()) {
       try_checkpoints(density);
       if (best_.bytes <= budget_) break;
     }
     if (best_.bytes > budget_) {
+      reorder(graph_, given_order_);
       fail(ErrorKind::memory, "the training step needs at least ", least_bytes_,
            " bytes for activations, gradients and scratch memory, though the backward part "
            "computes again what it can; the budget is ",
            budget_);
     }
     keep_the_dearest();
-    return take_best();
+    std::vector<passes::Repeat> repeats = repeat(best_.dropped);
+    return {order_and_plan(graph_, workspaces_), std::move(repeats)};
   }
 
   /// Drops all values up to the highest density at which the copies cost no more than `share` of
   /// the step, if that makes the arena smaller.
   BudgetedArena drop_cheap(double share) {
-    double step_cost = 0;
-    for (const auto& node : graph_.nodes()) {
-      if (!is_view(*node)) step_cost += cost_in_bytes(*node);
-    }
-    consider({});
+    const std::vector<Node*> order = node_order(graph_);
+    BudgetedArena whole{order_and_plan(graph_, workspaces_), {}};
+    const Dropped dropped = cheap_values(share);
+    if (dropped.empty()) return whole;
+    const std::vector<Node*> best_order = node_order(graph_);
+    reorder(graph_, order);
+    std::vector<passes::Repeat> repeats = repeat(dropped);
+    BudgetedArena smaller{order_and_plan(graph_, workspaces_), std::move(repeats)};
     constexpr double kWorthIt = 0.95;
-    const auto worth_it = static_cast<std::size_t>(kWorthIt * static_cast<double>(best_.bytes));
-    for (const double density : densities()) {
-      Trial trial = plan(choose(density, std::numeric_limits<double>::infinity(), false));
-      if (trial.cost > share * step_cost) break;
-      if (trial.bytes <= worth_it && trial.bytes < best_.bytes) best_ = std::move(trial);
-    }
-    return take_best();
+    const auto bytes = static_cast<double>(smaller.arena.bytes);
+    if (bytes <= kWorthIt * static_cast<double>(whole.arena.bytes)) return smaller;
+    take_out(smaller.repeats);
+    reorder(graph_, best_order);
+    return whole;
   }
 
  private:
@@ -147,11 +155,38 @@ class BudgetSearch {
     double cost = std::numeric_limits<double>::infinity();
   };
 
-  BudgetedArena take_best() {
-    BudgetedArena result;
-    result.repeats = repeat(best_.dropped);
-    result.arena = order_and_plan(graph_, workspaces_);
-    return result;
+  /// All values up to the highest of `densities` that keeps within the share.
+  Dropped cheap_values(double share) const {
+    double step_cost = 0;
+    for (const auto& node : graph_.nodes()) {
+      if (!is_view(*node)) step_cost += cost_in_bytes(*node);
+    }
+    Dropped dropped;
+    for (const double density : densities()) {
+      Dropped more = choose(density, std::numeric_limits<double>::infinity(), false);
+      if (cost_of_copies(more) > share * step_cost) break;
+      dropped = std::move(more);
+    }
+    return dropped;
+  }
+
+  /// Of one copy of each node that makes a dropped value which is read late, or which another copy
+  /// reads. Readers stand behind producers, so the last come first.
+  double cost_of_copies(const Dropped& dropped) const {
+    double cost = 0;
+    Dropped read;
+    std::unordered_set<const Node*> copied;
+    for (auto one = candidates_.rbegin(); one != candidates_.rend(); ++one) {
+      if (!dropped.contains(one->value)) continue;
+      if (!one->is_read_late && !read.contains(one->value)) continue;
+      const Node& node = *one->value->producer();
+      if (!copied.insert(&node).second) continue;
+      cost += cost_in_bytes(node);
+      for (const Value* input : node.inputs()) {
+        if (input != nullptr) read.insert(origin(input));
+      }
+    }
+    return cost;
   }
 
   /// The limits to try, lowest first: each admits about the same number of bytes more.
@@ -225,9 +260,6 @@ class BudgetSearch {
 
   std::vector<passes::Repeat> repeat(const Dropped& dropped) {
     if (dropped.empty()) return {};
-    // A copy stands before its first reader: if that were an update late in the step, the copy
-    // could read a variable that has been updated by then.
-    passes::move_updates(graph_);
     std::vector<passes::Repeat> repeats = passes::recompute(graph_, boundary_, dropped);
     for (const passes::Repeat& one : repeats) {
       const auto at = workspaces_.find(one.original);
@@ -236,18 +268,17 @@ class BudgetSearch {
     return repeats;
   }
 
+  void take_out(const std::vector<passes::Repeat>& repeats) {
+    for (const passes::Repeat& one : repeats) workspaces_.erase(one.node);
+    passes::remove_repeats(graph_, repeats);
+  }
+
   /// Plans the step without these values; its graph is afterwards as it was.
   Trial plan(Dropped dropped) {
-    const std::vector<Node*> before = node_order(graph_);
     const std::vector<passes::Repeat> repeats = repeat(dropped);
-    passes::move_updates(graph_);
-    Trial trial{std::move(dropped), plan_arena(graph_, workspaces_).bytes, 0};
-    for (const passes::Repeat& one : repeats) {
-      if (!is_view(*one.node)) trial.cost += cost_in_bytes(*one.node);
-      workspaces_.erase(one.node);
-    }
-    passes::remove_repeats(graph_, repeats);
-    reorder(graph_, before);
+    const double cost = cost_of_copies(dropped);
+    Trial trial{std::move(dropped), plan_arena(graph_, workspaces_).bytes, cost};
+    take_out(repeats);
     return trial;
   }
 
@@ -280,7 +311,8 @@ class BudgetSearch {
 
   Graph& graph_;
   WorkspaceBytes& workspaces_;
-  std::size_t budget_;
+  std::size_t budget_ = 0;
+  std::vector<Node*> given_order_;
   const Node* boundary_;
   std::vector<Candidate> candidates_;
   Trial best_;
@@ -290,11 +322,11 @@ class BudgetSearch {
 }  // namespace
 
 BudgetedArena fit_budget(Graph& graph, WorkspaceBytes& workspaces, std::size_t budget) {
-  return BudgetSearch(graph, workspaces, budget).fit();
+  return BudgetSearch(graph, workspaces).fit(budget);
 }
 
 BudgetedArena recompute_cheap_values(Graph& graph, WorkspaceBytes& workspaces, double share) {
-  return BudgetSearch(graph, workspaces, std::numeric_limits<std::size_t>::max()).drop_cheap(share);
+  return BudgetSearch(graph, workspaces).drop_cheap(share);
 }
 
 }  // namespace graft

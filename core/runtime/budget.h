@@ -23,7 +23,7 @@ BudgetedArena fit_budget(Graph& graph, WorkspaceBytes& workspaces, std::size_t b
 
 /// Lets the backward part of a training step compute again what costs little, as long as the copies
 /// together cost at most `share` of what the step does (cost_in_bytes) and the arena becomes
-/// noticeably smaller; the graph stays as it was if it would not. The graph as for fit_budget.
+/// noticeably smaller. The graph as for fit_budget.
 BudgetedArena recompute_cheap_values(Graph& graph, WorkspaceBytes& workspaces, double share);
 
 }  // namespace graft

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <unordered_map>
 
 #include "core/base/parallel.h"
+#include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/passes/pass.h"
 #include "core/runtime/arena.h"
@@ -29,7 +29,7 @@ struct Patch {
   int input_index;
 };
 
-using Kernels = std::unordered_map<const Node*, PreparedKernel>;
+using Kernels = PointerMap<Node, PreparedKernel>;
 
 struct Dead {
   void* memory;
@@ -76,10 +76,11 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels) {
   if (!has_budget && options.repeated_share > 0) {
     fitting = recompute_cheap_values(*graph, workspaces, options.repeated_share);
   } else {
-    const std::vector<Node*> given_order = node_order(*graph);
+    passes::move_updates(*graph);
+    const std::vector<Node*> order = node_order(*graph);
     Arena whole = order_and_plan(*graph, workspaces);
     if (!has_budget || whole.bytes <= options.memory_budget) return whole;
-    reorder(*graph, given_order);
+    reorder(*graph, order);
     fitting = fit_budget(*graph, workspaces, options.memory_budget);
   }
   for (const passes::Repeat& repeat : fitting.repeats) {
@@ -102,7 +103,7 @@ void Plan::State::prepare() {
   layout = fit(workspaces, kernels);
   arena = Tensor::empty(DType::u8, {static_cast<std::int64_t>(layout.bytes)}, *options.device);
   for (const Node* node : kernel_nodes(*graph)) {
-    steps.push_back({node, std::move(kernels.at(node)), 0, node->inputs().size(),
+    steps.push_back({node, std::move(kernels[node]), 0, node->inputs().size(),
                      static_cast<std::size_t>(node->output_count()),
                      in_arena(layout.workspace_offsets[steps.size()])});
   }

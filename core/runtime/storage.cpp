@@ -54,15 +54,15 @@ class Assigner {
       for (const Value* input : node->inputs()) {
         if (input == nullptr) continue;
         const int read = is_view(*node) ? last_read_[node->output(0)] : when;
-        int& last = last_read_.try_emplace(input, -1).first->second;
+        int& last = last_read_.try_emplace(input, -1).value;
         last = std::max(last, read);
       }
     }
   }
 
   int last_read(const Value* value) const {
-    const auto at = last_read_.find(value);
-    return at == last_read_.end() ? -1 : at->second;
+    const int* const last = last_read_.find(value);
+    return last == nullptr ? -1 : *last;
   }
 
   int add(const Value* value, Storage storage) {
@@ -140,7 +140,7 @@ class Assigner {
 
   const Graph& graph_;
   StorageMap map_;
-  std::unordered_map<const Value*, int> last_read_;
+  PointerMap<Value, int> last_read_;
   int end_ = 0;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
+#include "core/base/pointer_map.h"
 #include "core/graph/graph.h"
 
 namespace graft {
@@ -26,7 +26,7 @@ struct Storage {
 /// Which memory each value lives in.
 struct StorageMap {
   std::vector<Storage> storages;
-  std::unordered_map<const Value*, int> of_value;
+  PointerMap<Value, int> of_value;
 
   const Storage& operator[](const Value* value) const {
     return storages[static_cast<std::size_t>(of_value.at(value))];
