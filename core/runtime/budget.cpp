@@ -2,8 +2,9 @@
 // numbers span the choices: how dear a value may be, by cost a byte, to be dropped; and how many
 // bytes may be dropped before one value is kept all the same, as a checkpoint, so that no chain of
 // copies becomes long (with steps of sqrt(n) this is Chen's schedule). For a budget, each of some
-// choices is planned, and the one taken is improved: the dearest values are kept where that still
-// fits. Start at BudgetSearch::fit; docs/adr/0011 has the reasons.
+// choices is planned, and the one taken is improved: where none fits, value by value, and where one
+// does, its dearest values are kept if that still fits. Start at BudgetSearch::fit; docs/adr/0011
+// has the reasons.
 #include "core/runtime/budget.h"
 
 #include <algorithm>
@@ -117,6 +118,7 @@ class BudgetSearch {
       try_checkpoints(density);
       if (best_.bytes <= budget_) break;
     }
+    if (best_.bytes > budget_) shrink();
     if (best_.bytes > budget_) {
       reorder(graph_, given_order_);
       fail(ErrorKind::memory, "the training step needs at least ", least_bytes_,
@@ -291,6 +293,41 @@ class BudgetSearch {
     if (fits != best_fits ? fits : fits ? trial.cost < best_.cost : trial.bytes < best_.bytes) {
       best_ = std::move(trial);
     }
+  }
+
+  /// Where no schedule of checkpoints fits: drops a value that was kept, keeps one that was
+  /// dropped, or keeps a neighbour in its place, as long as that makes the arena smaller. The
+  /// larger the graph, the fewer tries: a refusal should not take long.
+  void shrink() {
+    constexpr std::ptrdiff_t kReach = 4;
+    constexpr std::size_t kNodesPlanned = 200'000;
+    std::size_t tries = kNodesPlanned / graph_.nodes().size() + 1;
+    for (bool is_smaller = true; is_smaller;) {
+      is_smaller = false;
+      for (auto one = candidates_.begin(); one != candidates_.end(); ++one) {
+        const auto end = candidates_.end() - one <= kReach ? candidates_.end() : one + kReach;
+        for (auto other = one; other != end; ++other) {
+          const bool is_move = is_dropped(*one) != is_dropped(*other);
+          if (other != one && !is_move) continue;
+          is_smaller |= change(*one, *other);
+          if (best_.bytes <= budget_ || --tries == 0) return;
+        }
+      }
+    }
+  }
+
+  bool is_dropped(const Candidate& one) const { return best_.dropped.contains(one.value); }
+
+  /// Drops each of the two that is kept, and the reverse; whether the arena becomes smaller.
+  bool change(const Candidate& one, const Candidate& other) {
+    Dropped dropped = best_.dropped;
+    for (const Value* value : {one.value, other.value}) {
+      if (dropped.erase(value) == 0) dropped.insert(value);
+      if (one.value == other.value) break;
+    }
+    const std::size_t before = best_.bytes;
+    consider(std::move(dropped));
+    return best_.bytes < before;
   }
 
   void keep_the_dearest() {
