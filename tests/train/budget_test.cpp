@@ -150,7 +150,7 @@ TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
   const Outcome whole = train(make(one), one.batch, all_kept(options));
   const std::size_t least = least_budget(make(one), one.batch);
   ASSERT_LT(least, whole.arena_bytes * 4 / 5);
-  for (const std::size_t budget : {(least + whole.arena_bytes) / 2, least + least / 8}) {
+  for (const std::size_t budget : {(least + whole.arena_bytes) / 2, least + least / 8, least}) {
     TrainOptions tight = options;
     tight.memory_budget = budget;
     const Outcome fitted = train(make(one), one.batch, tight);
