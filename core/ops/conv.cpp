@@ -40,20 +40,16 @@ void infer_conv_weight_grad(InferContext& context) {
   context.set_output(1, context.dtype(0), SymShape{Dim(w[0])});
 }
 
+/// The weight's gradient stands first: then x need not live beside its own gradient.
 std::vector<Expr> conv_rule(const Gradient& g) {
   const Expr x = g.x(0);
   const Expr w = g.x(1);
-  std::vector<Expr> result{conv_input_grad(g.dy(), w, g.attributes(), x.shape())};
   const bool has_bias = g.input_count() > 2 && g.x(2);
   // The kernel of the weight gradient sums dy on the way.
   const bool is_fused = has_bias && g.needs(1) && g.needs(2);
-  const auto parameters = conv_weight_grad(x, g.dy(), g.attributes(), w.shape(), is_fused);
-  result.push_back(parameters[0]);
-  if (is_fused) {
-    result.push_back(parameters[1]);
-  } else if (has_bias) {
-    result.push_back(sum_but_channels(g.dy()));
-  }
+  std::vector<Expr> result = conv_weight_grad(x, g.dy(), g.attributes(), w.shape(), is_fused);
+  if (has_bias && !is_fused) result.push_back(sum_but_channels(g.dy()));
+  result.insert(result.begin(), conv_input_grad(g.dy(), w, g.attributes(), x.shape()));
   return result;
 }
 
