@@ -2,7 +2,7 @@
 #
 # A family F has F.cpp, which defines
 #     void graft::register_F(OpRegistry&)
-# and for each backend (F_onednn.cpp, F_cpu.cpp) that it has
+# and for each backend (F_tiles.cpp, F_onednn.cpp, F_cpu.cpp) that it has
 #     void graft::register_F_<backend>(KernelRegistry&)
 # The calls are generated into registrations.cpp of the build folder; kernels of a faster backend
 # register first, so that they are tried first.
@@ -21,7 +21,7 @@ function(graft_op_families)
     string(APPEND op_calls "  register_${family}(registry);\n")
   endforeach()
 
-  foreach(backend IN ITEMS onednn cpu)
+  foreach(backend IN ITEMS tiles onednn cpu)
     foreach(family IN LISTS ARGN)
       if("${family}_${backend}.cpp" IN_LIST sources)
         list(REMOVE_ITEM sources "${family}_${backend}.cpp")

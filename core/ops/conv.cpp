@@ -149,9 +149,42 @@ std::vector<Case> cases() {
   };
 }
 
+/// Channels that fill vectors, and blocks of them.
+std::vector<Case> wide_cases() {
+  return {
+      {"wide", {3, 70, 4, 3}, {50, 70, 2, 2}, {3, 50, 5, 4}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {"wide_strided",
+       {2, 48, 6, 7},
+       {13, 48, 3, 2},
+       {2, 13, 3, 6},
+       {{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 0, 0}}}},
+      {"wide_one_axis", {2, 65, 9}, {7, 65, 3}, {2, 7, 7}},
+      {"to_wide", {4, 16, 9, 8}, {64, 16, 3, 3}, {4, 64, 9, 8}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {"wide_to_narrow",
+       {5, 64, 15, 14},
+       {32, 64, 3, 3},
+       {5, 32, 8, 7},
+       {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {"to_wide_one_axis", {10, 48, 30}, {80, 48, 3}, {10, 80, 30}, {{"pads", Ints{1, 1}}}},
+      {"to_wide_three_axes", {2, 32, 6, 7, 7}, {64, 32, 1, 2, 2}, {2, 64, 6, 6, 6}},
+      {"to_wide_pointwise",
+       {3, 128, 20, 19},
+       {64, 128, 1, 1},
+       {3, 64, 10, 10},
+       {{"strides", Ints{2, 2}}}},
+  };
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all = cases();
+  const std::vector<Case> wide = wide_cases();
+  all.insert(all.end(), wide.begin(), wide.end());
+  return all;
+}
+
 std::vector<Sample> conv_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     samples.push_back({c.name, {{.shape = c.x}, {.shape = c.w}}, c.attributes});
     samples.push_back(
         {c.name + "_bias", {{.shape = c.x}, {.shape = c.w}, {.shape = {c.w[0]}}}, c.attributes});
@@ -161,7 +194,7 @@ std::vector<Sample> conv_samples() {
 
 std::vector<Sample> conv_input_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     samples.push_back({c.name, {{.shape = c.y}, {.shape = c.w}}, with_shape(c.attributes, c.x)});
   }
   samples.push_back({"fewer_windows",
@@ -172,7 +205,7 @@ std::vector<Sample> conv_input_grad_samples() {
 
 std::vector<Sample> conv_weight_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const Case& c : all_cases()) {
     const Attributes attributes = with_shape(c.attributes, c.w);
     samples.push_back({c.name, {{.shape = c.x}, {.shape = c.y}}, attributes});
     samples.push_back({c.name + "_bias", {{.shape = c.x}, {.shape = c.y}}, attributes, 2});
@@ -181,6 +214,11 @@ std::vector<Sample> conv_weight_grad_samples() {
   const std::vector<SampleInput> inputs{{{1, 4, 64, 64}, -0.25, 0.25},
                                         {{1, 12, 64, 64}, -0.25, 0.25}};
   samples.push_back({"widens", inputs, {{"shape", Ints{12, 4, 1, 1}}}});
+  // Images that are cut into stretches of rows, the inner ones alike.
+  samples.push_back(
+      {"stretches",
+       {{{2, 49, 40, 66}, -0.25, 0.25}, {{2, 5, 20, 66}, -0.25, 0.25}},
+       {{"shape", Ints{5, 49, 3, 3}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 1, 1, 1}}}});
   return samples;
 }
 

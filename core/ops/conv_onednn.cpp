@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "core/ops/column_sums_internal.h"
-#include "core/ops/conv_geometry.h"
+#include "core/ops/conv_rows_internal.h"
 #include "core/ops/onednn_columns_internal.h"
 #include "core/ops/onednn_internal.h"
 #include "core/ops/registry.h"
@@ -110,23 +110,6 @@ class Written {
   OnednnSlot target_;
   OnednnSlot slot_;
 };
-
-/// Rows of f32 channels, position by position.
-bool lies_in_rows(const TensorSpec& image) {
-  if (image.dtype != DType::f32) return false;
-  return image.layout == Layout::channels_last || is_layout_neutral(image.shape);
-}
-
-bool is_pointwise(const ConvGeometry& geometry) {
-  return geometry.groups == 1 && geometry.taps() == 1 &&
-         std::ranges::all_of(geometry.axes, [](const WindowAxis& axis) {
-           return axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
-         });
-}
-
-std::int64_t row_count(const ConvGeometry& geometry) {
-  return geometry.batch * geometry.output_plane();
-}
 
 /// A pointwise convolution of so few rows that bringing the weight into the primitive's own layout
 /// takes longer than the primitive gains by it over a plain product: from 10 to 70 % of its time.

@@ -188,6 +188,8 @@ void register_feed_forward(OpRegistry& registry) {
                             {"db1", Arity::optional}},
                 .attributes = kAttributes,
                 .infer = infer_feed_forward_grad,
+                .aliases = {{0, feed_forward::kX, AliasKind::in_place},
+                            {0, feed_forward::kGradDy, AliasKind::in_place}},
                 .backward = NotDifferentiable{"second derivatives of FeedForward are not offered"},
                 .samples = feed_forward_grad_samples});
 }

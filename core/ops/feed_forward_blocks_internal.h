@@ -61,7 +61,7 @@ struct PlainProducts {
 struct TileProducts {
   using Number = float;
   static bool suits(const Sizes& n) {
-    constexpr std::int64_t kLanes = detail::kTileLanes;
+    constexpr std::int64_t kLanes = kTileLanes;
     return n.width % kLanes == 0 && n.hidden % kLanes == 0 && n.columns % kLanes == 0;
   }
 

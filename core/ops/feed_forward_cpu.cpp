@@ -3,7 +3,8 @@
 //   h = x w1 + b1;  a = f(h);  y += a w2                               forward
 //   dh = (dy w2^T) f'(h);  dx += dh w1^T;  dw2 += a^T dy;  dw1 += x^T dh;  db1 += sums of dh
 // Threads take ranges of rows. Each sums gradients of weights by itself; those sums are added in
-// the order of the rows. Start at ForwardKernel and GradKernel.
+// the order of the rows. dx may overwrite x or dy: that of a block is written when the block is
+// done. Start at ForwardKernel and GradKernel.
 #include "core/ops/feed_forward_blocks_internal.h"
 #include "core/ops/gradient.h"
 #include "core/ops/registry.h"
@@ -88,6 +89,8 @@ class GradKernel {
     w1_rows_ = layout.reserve<T>(request.has_output(kDx) ? w1_size : 0);
     w2_columns_ = layout.reserve<T>(w2_size);
     blocks_ = layout.reserve<T>(pieces_.count * kScratchSize);
+    dx_size_ = request.has_output(kDx) ? checked_multiply(kBlockRows, n_.width) : 0;
+    dx_ = layout.reserve<T>(checked_multiply(pieces_.count, dx_size_));
     const auto reserve_parts = [&](int output, std::int64_t size) {
       part_sizes_[output] = size;
       const bool is_wanted = request.has_output(output);
@@ -104,7 +107,7 @@ class GradKernel {
     pack_ranges(args.input<T>(kW1), n_.hidden, 1, n_.width, n_.hidden, workspace_at<T>(args, w1_));
     pack_ranges(args.input<T>(kW2), 1, n_.columns, n_.columns, n_.hidden,
                 workspace_at<T>(args, w2_columns_));
-    if (args.output<T>(kDx) != nullptr) {
+    if (dx_size_ > 0) {
       transpose(args.input<T>(kW1), n_.width, n_.hidden, workspace_at<T>(args, w1_rows_));
     }
     pieces_.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
@@ -112,9 +115,8 @@ class GradKernel {
         T* const sum = part(args, output, piece);
         if (sum != nullptr) std::fill_n(sum, part_sizes_[output], T{0});
       }
-      T* const scratch = workspace_at<T>(args, blocks_) + piece * kScratchSize;
       for_each_block(n_, first, last, [&](std::int64_t row, std::int64_t rows) {
-        run_block(args, piece, row, rows, scratch);
+        run_block(args, piece, row, rows);
       });
     });
     if (pieces_.count == 0) clear(args);
@@ -142,25 +144,27 @@ class GradKernel {
     }
   }
 
-  void run_block(const KernelArgs& args, std::int64_t piece, std::int64_t row, std::int64_t rows,
-                 T* scratch) const {
+  void run_block(const KernelArgs& args, std::int64_t piece, std::int64_t row,
+                 std::int64_t rows) const {
     const T* const x = args.input<T>(kX) + row * n_.width;
     const T* const dy = args.input<T>(kGradDy) + row * n_.columns;
-    T* const dx = args.output<T>(kDx) == nullptr ? nullptr : args.output<T>(kDx) + row * n_.width;
-    if (dx != nullptr) std::fill_n(dx, rows * n_.width, T{0});
+    T* const scratch = workspace_at<T>(args, blocks_) + piece * kScratchSize;
     T* const a = scratch + kStripSize;
     T* const dh = a + kBlockSize;
+    T* const dx = workspace_at<T>(args, dx_) + piece * dx_size_;
+    std::fill_n(dx, dx_size_, T{0});
     for_each_range(n_.hidden, [&](Range range) {
       for_each_strip(rows, [&](std::int64_t strip, std::int64_t count) {
         const std::int64_t at = strip * range.count;
         make_strip(args, range, row + strip, count, scratch, a + at, dh + at);
-        if (dx == nullptr) return;
+        if (dx_size_ == 0) return;
         Products::template product<true>(
             dh + at, range.count, workspace_at<T>(args, w1_rows_) + range.first * n_.width,
             n_.width, {count, range.count, n_.width}, dx + strip * n_.width, n_.width);
       });
       add_to(args, piece, range, rows, x, dy, a, dh);
     });
+    if (dx_size_ > 0) std::copy_n(dx, rows * n_.width, args.output<T>(kDx) + row * n_.width);
   }
 
   /// a and dh of a strip.
@@ -217,7 +221,9 @@ class GradKernel {
   std::size_t w1_rows_;     ///< [hidden][width]
   std::size_t w2_columns_;  ///< by ranges: [columns][range]
   std::size_t blocks_;      ///< of each piece: h of a strip, a and dh of a block
+  std::size_t dx_;          ///< of each piece: dx of a block
   std::size_t parts_[4]{};
+  std::int64_t dx_size_;  ///< of a block; 0 where nobody wants it
   std::int64_t part_sizes_[4]{};
 };
 

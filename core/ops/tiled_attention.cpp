@@ -8,7 +8,7 @@
 namespace graft {
 namespace {
 
-enum GradInput { query, key, value, output, log_sum_exp, output_gradient, grad_bias };
+enum GradInput { query, key, value, share, log_sum_exp, output_gradient, grad_bias };
 
 int sequence_axis(const Attributes& attributes, int rank, std::string_view who) {
   const int axis = normalize_axis(attributes.get_int("sequence_axis", -2), rank, who);
@@ -125,7 +125,7 @@ void infer_attention(InferContext& context) {
 }
 
 void infer_attention_grad(InferContext& context) {
-  context.require_same_dtype({query, output, log_sum_exp, output_gradient});
+  context.require_same_dtype({query, share, log_sum_exp, output_gradient});
   check_operands(context, grad_bias);
   for (const int i : {query, key, value}) {
     if (context.has_input(i)) context.copy_type(i, i);
@@ -181,12 +181,11 @@ struct Pieces {
   }
 };
 
-/// dL/dbias = p (dy v^T - sum(dy y)), the gradient of the scores: all of them stand in memory, so
-/// this is made only for a bias that trains.
-Expr bias_gradient(const Gradient& g, const Pieces& pieces) {
-  const Expr dy = pieces.rows(g.dy());
-  const Expr share = reduce_sum(dy * pieces.rows(g.y()), {-1}, true);
-  return pieces.probabilities * (matmul(dy, transpose_last(pieces.v)) - share);
+/// dL/dbias = p (dy v^T - dy y), the gradient of the scores: all of them stand in memory, so this
+/// is made only for a bias that trains. `share`: dy y of each query.
+Expr bias_gradient(const Gradient& g, const Pieces& pieces, const Expr& share) {
+  return pieces.probabilities * (matmul(pieces.rows(g.dy()), transpose_last(pieces.v)) -
+                                 pieces.rows(unsqueeze(share, {-1})));
 }
 
 /// Adds more gradients of q and k.
@@ -204,7 +203,8 @@ void add_gradients(const Gradient& g, const Expr& dq, const Expr& dk, std::vecto
 }
 
 std::vector<Expr> attention_rule(const Gradient& g) {
-  std::vector<Expr> inputs{g.x(query), g.x(key), g.x(value), g.y(0), g.y(1), g.dy()};
+  const Expr share = call_multi("RowDot", kInternalDomain, {g.dy(), g.y()}, 1).front();
+  std::vector<Expr> inputs{g.x(query), g.x(key), g.x(value), share, g.y(1), g.dy()};
   if (g.x(3)) inputs.push_back(g.x(3));
   const bool is_stack = g.attributes().has("stack_axis");
   std::vector<Expr> result =
@@ -214,7 +214,7 @@ std::vector<Expr> attention_rule(const Gradient& g) {
   if (!needs_bias && !g.has_dy(1)) return result;
   const Pieces pieces(g);
   Expr bias;
-  if (needs_bias) bias = bias_gradient(g, pieces);
+  if (needs_bias) bias = bias_gradient(g, pieces, share);
   if (g.has_dy(1)) {  // log_sum_exp has the gradient p with respect to the scores
     const Expr flow = pieces.probabilities * pieces.rows(unsqueeze(g.dy(1), {-1}));
     add_gradients(g, pieces.back(matmul(flow, pieces.k) * pieces.scale),
@@ -238,8 +238,10 @@ const std::vector<AttributeDef> kAttributes{{"scale", AttributeType::number},
 /// sequence_axis (by default next to last), the other axes count problems and are alike in all.
 /// With stack_axis, input 0 holds all three, side by side along that axis, which stands between the
 /// sequence and the depth and which sequence_axis does not count; so does the gradient.
+/// Gradients may stand in the place of q, k and v: a problem reads no operand of another one.
 /// bias: broadcasts to [problem axes..., query, key]; minus infinity hides a key.
 /// y: [.., query, .., n]; log_sum_exp: [.., query, ..], of the scores of each query.
+/// share: of the same shape, dy y of each query, so that the gradient need not keep y.
 void register_tiled_attention(OpRegistry& registry) {
   registry.add(
       {.name = "TiledAttention",
@@ -255,13 +257,16 @@ void register_tiled_attention(OpRegistry& registry) {
                 .inputs = {{"q"},
                            {"k", Arity::optional},
                            {"v", Arity::optional},
-                           {"y"},
+                           {"share"},
                            {"log_sum_exp"},
                            {"dy"},
                            {"bias", Arity::optional}},
                 .outputs = {{"dq"}, {"dk", Arity::optional}, {"dv", Arity::optional}},
                 .attributes = kAttributes,
                 .infer = infer_attention_grad,
+                .aliases = {{0, query, AliasKind::in_place},
+                            {1, key, AliasKind::in_place},
+                            {2, value, AliasKind::in_place}},
                 .backward = NotDifferentiable{"second derivatives of attention are not offered"},
                 .samples = tiled_attention_grad_samples});
 }

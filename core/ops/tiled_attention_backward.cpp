@@ -1,7 +1,9 @@
 // For each tile of 64 queries and some keys the probabilities are made again from log_sum_exp, then
-//   dv += p dy;  ds = p (v dy^T - sum(dy y));  dk += ds q;  dq^T += k^T ds   (p, ds: [key][query]).
+//   dv += p dy;  ds = p (v dy^T - share);  dk += ds q;  dq^T += k^T ds   (p, ds: [key][query]).
 // A task is a range of keys of one problem, whose dk and dv it alone sums; where there are fewer
 // problems than threads, ranges of one problem have a dq each, which are added at the end.
+// Gradients may overwrite operands: dq of a tile is written when its queries have been read for the
+// last time, dk and dv of a range when its keys have.
 // Source: Dao et al. 2022, algorithm 4.
 #include <numeric>
 
@@ -67,7 +69,7 @@ void copy_rows(const float* x, std::int64_t step, std::int64_t rows, std::int64_
   }
 }
 
-/// log2 of the sum of the scores' powers of 2, and sum(dy y), of each query of a tile.
+/// log2 of the sum of the scores' powers of 2, and dy y, of each query of a tile.
 struct QuerySums {
   Lanes16 log_sum[4] = {};
   Lanes16 share[4] = {};
@@ -169,21 +171,17 @@ class KeyRange {
     const std::int64_t y_step = n_.y.row_step;
     const float* const q =
         args_.input<float>(0) + n_.q.offset(problem_) + rows.first * n_.q.row_step;
-    const float* const y = args_.input<float>(3) + n_.y.offset(problem_) + rows.first * y_step;
     const float* const dy = args_.input<float>(5) + n_.y.offset(problem_) + rows.first * y_step;
     transpose_in(q, n_.q.row_step, rows.count, n_.depth, n_.scale * kLog2E, q_columns_);
     transpose_in(dy, y_step, rows.count, n_.value_depth, 1.0F, dy_columns_);
     copy_rows(q, n_.q.row_step, rows.count, n_.depth, n_.scale, rows.lanes(), depth_, q_rows_);
     copy_rows(dy, y_step, rows.count, n_.value_depth, 1.0F, rows.lanes(), value_depth_, dy_rows_);
-    const float* const log_sums =
-        args_.input<float>(4) + n_.sums.offset(problem_) + rows.first * n_.sums.row_step;
+    const std::int64_t first_sum = n_.sums.offset(problem_) + rows.first * n_.sums.row_step;
+    const float* const shares = args_.input<float>(3) + first_sum;
+    const float* const log_sums = args_.input<float>(4) + first_sum;
     sums_ = {};
     for (std::int64_t i = 0; i < rows.count; ++i) {
-      float share = 0.0F;
-      for (std::int64_t c = 0; c < n_.value_depth; ++c) {
-        share += y[i * y_step + c] * dy[i * y_step + c];
-      }
-      sums_.share[i / 16][i % 16] = share;
+      sums_.share[i / 16][i % 16] = shares[i * n_.sums.row_step];
       sums_.log_sum[i / 16][i % 16] = log_sums[i * n_.sums.row_step] * kLog2E;
     }
   }
@@ -198,7 +196,6 @@ class KeyRange {
                     count, x.depth);
     };
     ask(0, n_.q);
-    ask(3, n_.y);
     ask(5, n_.y);
   }
 

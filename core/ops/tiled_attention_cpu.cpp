@@ -68,10 +68,10 @@ void attend(const Operands<V, Bias>& x, V* scores, Rows<V> y, Rows<V> log_sums) 
   }
 }
 
-/// With p = exp(score - log_sum): dv = p^T dy; ds = p (dy v^T - sum(dy y)); dq = scale ds k;
+/// With p = exp(score - log_sum): dv = p^T dy; ds = p (dy v^T - share); dq = scale ds k;
 /// dk = scale ds^T q.
 template <class V, class Bias>
-void differentiate(const Operands<V, Bias>& x, Rows<const V> y, Rows<const V> log_sums,
+void differentiate(const Operands<V, Bias>& x, Rows<const V> shares, Rows<const V> log_sums,
                    Rows<const V> dy, Rows<V> dq, Rows<V> dk, Rows<V> dv) {
   for (std::int64_t j = 0; j < x.n.keys; ++j) {
     std::fill_n(dk[j], x.n.depth, V{});
@@ -79,10 +79,9 @@ void differentiate(const Operands<V, Bias>& x, Rows<const V> y, Rows<const V> lo
   }
   for (std::int64_t i = 0; i < x.n.queries; ++i) {
     std::fill_n(dq[i], x.n.depth, V{});
-    const V share = dot(dy[i], y[i], x.n.value_depth);
     for (std::int64_t j = 0; j < x.n.keys; ++j) {
       const V p = exp_negative(x.score(i, j) - log_sums[i][0]);
-      const V ds = p * (dot(dy[i], x.v[j], x.n.value_depth) - share) * x.n.scale;
+      const V ds = p * (dot(dy[i], x.v[j], x.n.value_depth) - shares[i][0]) * x.n.scale;
       add_scaled(p, dy[i], x.n.value_depth, dv[j]);
       add_scaled(ds, x.k[j], x.n.depth, dq[i]);
       add_scaled(ds, x.q[i], x.n.depth, dk[j]);
@@ -128,20 +127,35 @@ Kernel make_plain(KernelRequest& request) {
   };
 }
 
+/// Gradients may overwrite operands, so those of a problem are made apart.
 Kernel make_plain_grad(KernelRequest& request) {
   if (request.dtype() != DType::f64) return {};
   const AttentionGeometry n(request, kAttentionGradBias);
   const Pieces pieces(n.problems, n.multiply_adds());
-  return [n, pieces](const KernelArgs& args) {
-    pieces.for_each([&](std::int64_t, std::int64_t first, std::int64_t last) {
+  const std::int64_t dq_size = checked_multiply(n.queries, n.depth);
+  const std::int64_t dk_size = checked_multiply(n.keys, n.depth);
+  const std::int64_t size = dq_size + dk_size + checked_multiply(n.keys, n.value_depth);
+  WorkspaceLayout layout;
+  layout.reserve<double>(checked_multiply(pieces.count, size));
+  request.need_workspace(layout.bytes());
+  return [n, pieces, dq_size, dk_size, size](const KernelArgs& args) {
+    pieces.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
+      const Rows<double> dq{workspace_at<double>(args, 0) + piece * size, n.depth};
+      const Rows<double> dk{dq.data + dq_size, n.depth};
+      const Rows<double> dv{dk.data + dk_size, n.value_depth};
       for (std::int64_t problem = first; problem < last; ++problem) {
         differentiate(operands_of<double>(n, args, kAttentionGradBias, problem),
-                      rows_of(args.input<double>(3), n.y, problem),
+                      rows_of(args.input<double>(3), n.sums, problem),
                       rows_of(args.input<double>(4), n.sums, problem),
-                      rows_of(args.input<double>(5), n.y, problem),
-                      rows_of(args.output<double>(0), n.q, problem),
-                      rows_of(args.output<double>(n.operand(1)), n.k, problem),
-                      rows_of(args.output<double>(n.operand(2)), n.v, problem));
+                      rows_of(args.input<double>(5), n.y, problem), dq, dk, dv);
+        const auto write = [&](const Rows<double>& rows, int operand, const SequenceRows& place,
+                               std::int64_t count) {
+          const Rows<double> to = rows_of(args.output<double>(n.operand(operand)), place, problem);
+          for (std::int64_t i = 0; i < count; ++i) std::copy_n(rows[i], place.depth, to[i]);
+        };
+        write(dq, 0, n.q, n.queries);
+        write(dk, 1, n.k, n.keys);
+        write(dv, 2, n.v, n.keys);
       }
     });
   };
@@ -272,13 +286,13 @@ Kernel make_small_grad(KernelRequest& request) {
       for (std::int64_t index = first; index < last; ++index) {
         Group group(index, n, workspace_at<float>(args, 0) + piece * floats);
         const auto operands = group.operands(n, args, kAttentionGradBias);
-        const auto y = group.read(args.input<float>(3), n.y, n.queries);
+        const auto shares = group.read(args.input<float>(3), n.sums, n.queries);
         const auto sums = group.read(args.input<float>(4), n.sums, n.queries);
         const auto dy = group.read(args.input<float>(5), n.y, n.queries);
         const Rows<Lanes16> dq = group.take(n.q, n.queries);
         const Rows<Lanes16> dk = group.take(n.k, n.keys);
         const Rows<Lanes16> dv = group.take(n.v, n.keys);
-        differentiate(operands, y, sums, dy, dq, dk, dv);
+        differentiate(operands, shares, sums, dy, dq, dk, dv);
         group.write(dq, n.q, n.queries, args.output<float>(0));
         group.write(dk, n.k, n.keys, args.output<float>(n.operand(1)));
         group.write(dv, n.v, n.keys, args.output<float>(n.operand(2)));

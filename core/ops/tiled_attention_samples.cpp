@@ -107,7 +107,8 @@ std::vector<Sample> tiled_attention_samples() {
   return samples;
 }
 
-/// y, log_sum_exp and dy are any numbers: the formula does not ask whether they belong to q and k.
+/// share, log_sum_exp and dy are any numbers: the formula does not ask whether they belong to q and
+/// k.
 std::vector<Sample> tiled_attention_grad_samples() {
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
@@ -117,7 +118,7 @@ std::vector<Sample> tiled_attention_grad_samples() {
     const double log_keys = std::log(static_cast<double>(std::max(c.k.size(), c.q.size()) + 1));
     const SampleInput sums{.shape = Shape(dims), .low = log_keys, .high = log_keys + 1.0};
     Sample sample{c.name,
-                  {{c.q}, optional_input(c.k), optional_input(c.v), {y}, sums, {y}},
+                  {{c.q}, optional_input(c.k), optional_input(c.v), {Shape(dims)}, sums, {y}},
                   c.attributes,
                   c.k.rank() > 0 ? 3 : 1};
     if (c.bias) sample.inputs.push_back({*c.bias});
@@ -127,7 +128,7 @@ std::vector<Sample> tiled_attention_grad_samples() {
   const Shape shape{kLong, 2, 8};
   const SampleInput sums{.shape = {kLong, 2}, .low = 5.0, .high = 6.0};
   samples.push_back({"causal",
-                     {{shape}, {shape}, {shape}, {shape}, sums, {shape}, causal(kLong)},
+                     {{shape}, {shape}, {shape}, {{kLong, 2}}, sums, {shape}, causal(kLong)},
                      sequence_at(0),
                      3});
   return samples;

@@ -16,10 +16,12 @@ bool is_optional(const std::vector<Param>& params, int index) {
          params[static_cast<std::size_t>(index)].arity == Arity::optional;
 }
 
+using Values = std::unordered_set<const Value*>;
+
 class Repeater {
  public:
-  Repeater(Graph& graph, const std::unordered_set<const Value*>& dropped)
-      : graph_(graph), dropped_(dropped) {}
+  Repeater(Graph& graph, const Values& dropped, const Values& apart)
+      : graph_(graph), dropped_(dropped), apart_(apart) {}
 
   std::vector<Repeat> run(const Node* boundary) {
     int rank = 0;
@@ -35,6 +37,7 @@ class Repeater {
       for (int i = 0; i < node->input_count(); ++i) {
         if (node->input(i) != nullptr) node->set_input(i, again(node->input(i), node));
       }
+      note_updates(*node);
     }
     return std::move(repeats_);
   }
@@ -52,21 +55,42 @@ class Repeater {
   /// The value, or its copy, made before `reader`.
   Value* again(Value* value, Node* reader) {
     if (!is_dropped(value)) return value;
-    if (!copies_.contains(value)) {
-      for (Node* node : missing_for(value)) copy(*node, reader);
+    const std::vector<Node*> missing = missing_for(value, reader);
+    // Once a variable is updated, what was made of it cannot be made anew.
+    if (!copies_.contains(value) ||
+        !std::ranges::any_of(missing, [&](const Node* node) { return reads_updated(*node); })) {
+      for (Node* node : missing) copy(*node, reader);
     }
-    return copies_.at(value);
+    return copies_.at(value).value;
+  }
+
+  void note_updates(const Node& node) {
+    for (int i = 0; i < node.output_count(); ++i) {
+      const Alias* const state = find_alias(node, i, AliasKind::state);
+      if (state != nullptr) updated_.insert(node.input(state->input));
+    }
+  }
+
+  bool reads_updated(const Node& node) const {
+    return std::ranges::any_of(node.inputs(),
+                               [&](const Value* input) { return updated_.contains(input); });
+  }
+
+  /// Whether `reader` may read a copy that there is.
+  bool has_copy(const Value* value, const Node* reader) const {
+    const Copy* const copy = copies_.find(value);
+    return copy != nullptr && (copy->reader == reader || !apart_.contains(origin(value)));
   }
 
   /// The nodes to repeat for the value, in order.
-  std::vector<Node*> missing_for(Value* value) const {
+  std::vector<Node*> missing_for(Value* value, const Node* reader) const {
     std::vector<Node*> missing;
     std::unordered_set<const Node*> seen;
     std::vector<const Value*> open{value};
     while (!open.empty()) {
       const Value* const next = open.back();
       open.pop_back();
-      if (!is_dropped(next) || copies_.contains(next)) continue;
+      if (!is_dropped(next) || has_copy(next, reader)) continue;
       Node* const producer = next->producer();
       if (!seen.insert(producer).second) continue;
       missing.push_back(producer);
@@ -81,7 +105,7 @@ class Repeater {
   void copy(Node& node, Node* before) {
     std::vector<Value*> inputs;
     for (Value* input : node.inputs()) {
-      inputs.push_back(input != nullptr && is_dropped(input) ? copies_.at(input) : input);
+      inputs.push_back(input != nullptr && is_dropped(input) ? copies_.at(input).value : input);
     }
     std::vector<std::string> outputs;
     for (int i = 0; i < node.output_count(); ++i) {
@@ -102,15 +126,23 @@ class Repeater {
       if (twin->output(i) == nullptr) continue;
       twin->output(i)->set_type(node.output(i)->type());
       twin->output(i)->layout = node.output(i)->layout;
-      copies_[node.output(i)] = twin->output(i);
+      copies_[node.output(i)] = {twin->output(i), before};
     }
     repeats_.push_back({twin, &node});
   }
 
+  /// The last one made of a value.
+  struct Copy {
+    Value* value;
+    const Node* reader;  ///< before which it was made
+  };
+
   Graph& graph_;
-  const std::unordered_set<const Value*>& dropped_;
+  const Values& dropped_;
+  const Values& apart_;
   PointerMap<Node, int> rank_;  // of nodes up to the boundary
-  PointerMap<Value, Value*> copies_;
+  PointerMap<Value, Copy> copies_;
+  Values updated_;  ///< variables, by the nodes so far
   std::vector<Repeat> repeats_;
 };
 
@@ -131,8 +163,9 @@ bool can_repeat(const Node& node) {
 }
 
 std::vector<Repeat> recompute(Graph& graph, const Node* boundary,
-                              const std::unordered_set<const Value*>& dropped) {
-  std::vector<Repeat> repeats = Repeater(graph, dropped).run(boundary);
+                              const std::unordered_set<const Value*>& dropped,
+                              const std::unordered_set<const Value*>& apart) {
+  std::vector<Repeat> repeats = Repeater(graph, dropped, apart).run(boundary);
   verify_in_debug(graph);
   return repeats;
 }

@@ -23,10 +23,12 @@ struct Repeat {
 /// `dropped` again, which nodes before it made, instead of keeping them: they read the outputs of
 /// copies, each of which runs right before the first that wants it. Views of such values are made
 /// again too. Everything else is kept: there, chains of copies start. The producers of `dropped`
-/// must satisfy can_repeat. Returns the copies, in order. Source: Chen et al., "Training Deep Nets
-/// with Sublinear Memory Cost", 2016.
+/// must satisfy can_repeat. A value of `apart` is made anew for each reader, as long as variables
+/// that it is made of are not updated: it need not live from one to the next. Returns the copies,
+/// in order. Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
 std::vector<Repeat> recompute(Graph& graph, const Node* boundary,
-                              const std::unordered_set<const Value*>& dropped);
+                              const std::unordered_set<const Value*>& dropped,
+                              const std::unordered_set<const Value*>& apart = {});
 
 /// Takes the copies out again.
 void remove_repeats(Graph& graph, std::span<const Repeat> repeats);

@@ -2,8 +2,9 @@
 // numbers span the choices: how dear a value may be, by cost a byte, to be dropped; and how many
 // bytes may be dropped before one value is kept all the same, as a checkpoint, so that no chain of
 // copies becomes long (with steps of sqrt(n) this is Chen's schedule). For a budget, each of some
-// choices is planned, and the one taken is improved: the dearest values are kept where that still
-// fits. Start at BudgetSearch::fit; docs/adr/0011 has the reasons.
+// choices is planned, and the one taken is improved: where none fits, value by value, and where one
+// does, its dearest values are kept if that still fits. Start at BudgetSearch::fit; docs/adr/0011
+// has the reasons.
 #include "core/runtime/budget.h"
 
 #include <algorithm>
@@ -117,6 +118,7 @@ class BudgetSearch {
       try_checkpoints(density);
       if (best_.bytes <= budget_) break;
     }
+    if (best_.bytes > budget_) shrink();
     if (best_.bytes > budget_) {
       reorder(graph_, given_order_);
       fail(ErrorKind::memory, "the training step needs at least ", least_bytes_,
@@ -148,14 +150,22 @@ class BudgetSearch {
   }
 
  private:
+  enum class Fate {
+    kept,
+    made_again,  ///< once, before the first late reader
+    made_apart,  ///< anew before each late reader
+  };
+  using Change = std::pair<const Candidate*, Fate>;
+
   struct Trial {
     Dropped dropped;
+    Dropped apart;  ///< of these, those made anew for each reader
     std::size_t bytes = std::numeric_limits<std::size_t>::max();
     double cost = std::numeric_limits<double>::infinity();
   };
 
   BudgetedArena take_best() {
-    std::vector<passes::Repeat> repeats = repeat(best_.dropped);
+    std::vector<passes::Repeat> repeats = repeat(best_.dropped, best_.apart);
     return {order_and_plan(graph_, workspaces_), std::move(repeats)};
   }
 
@@ -262,9 +272,9 @@ class BudgetSearch {
     return dropped;
   }
 
-  std::vector<passes::Repeat> repeat(const Dropped& dropped) {
+  std::vector<passes::Repeat> repeat(const Dropped& dropped, const Dropped& apart) {
     if (dropped.empty()) return {};
-    std::vector<passes::Repeat> repeats = passes::recompute(graph_, boundary_, dropped);
+    std::vector<passes::Repeat> repeats = passes::recompute(graph_, boundary_, dropped, apart);
     for (const passes::Repeat& one : repeats) {
       const auto at = workspaces_.find(one.original);
       if (at != workspaces_.end()) workspaces_[one.node] = at->second;
@@ -278,23 +288,73 @@ class BudgetSearch {
   }
 
   /// Plans the step without these values; its graph is afterwards as it was.
-  Trial plan(Dropped dropped) {
-    const std::vector<passes::Repeat> repeats = repeat(dropped);
-    const double cost = cost_of_copies(dropped);
-    Trial trial{std::move(dropped), plan_arena(graph_, workspaces_).bytes, cost};
+  Trial plan(Dropped dropped, Dropped apart = {}) {
+    const std::vector<passes::Repeat> repeats = repeat(dropped, apart);
+    Trial trial{std::move(dropped), std::move(apart), plan_arena(graph_, workspaces_).bytes, 0};
+    for (const passes::Repeat& one : repeats) {
+      if (!is_view(*one.node)) trial.cost += cost_in_bytes(*one.node);
+    }
     take_out(repeats);
     return trial;
   }
 
   /// A plan that fits beats one that does not; then cost counts, or bytes.
-  void consider(Dropped dropped) {
-    Trial trial = plan(std::move(dropped));
+  void consider(Dropped dropped, Dropped apart = {}) {
+    Trial trial = plan(std::move(dropped), std::move(apart));
+    ++plans_;
     least_bytes_ = std::min(least_bytes_, trial.bytes);
     const bool fits = trial.bytes <= budget_;
     const bool best_fits = best_.bytes <= budget_;
     if (fits != best_fits ? fits : fits ? trial.cost < best_.cost : trial.bytes < best_.bytes) {
       best_ = std::move(trial);
     }
+  }
+
+  /// Where no schedule of checkpoints fits: gives a value another fate, or that of a neighbour in
+  /// exchange, or makes some neighbours apart, as long as the arena becomes smaller. The larger the
+  /// graph, the fewer plans: a refusal should not take long.
+  void shrink() {
+    constexpr std::ptrdiff_t kReach = 4;
+    constexpr std::size_t kNodesPlanned = 200'000;
+    const std::size_t most_plans = plans_ + kNodesPlanned / graph_.nodes().size();
+    for (bool is_smaller = true; is_smaller;) {
+      is_smaller = false;
+      for (auto one = candidates_.begin(); one != candidates_.end(); ++one) {
+        for (const Fate fate : {Fate::kept, Fate::made_again, Fate::made_apart}) {
+          is_smaller |= change({{&*one, fate}});
+        }
+        std::vector<Change> apart{{&*one, Fate::made_apart}};
+        const auto end = one + std::min(kReach, candidates_.end() - one);
+        for (auto other = one + 1; other != end; ++other) {
+          is_smaller |= change({{&*one, fate_of(*other)}, {&*other, fate_of(*one)}});
+          apart.emplace_back(&*other, Fate::made_apart);
+          is_smaller |= change(apart);
+        }
+        if (best_.bytes <= budget_ || plans_ > most_plans) return;
+      }
+    }
+  }
+
+  Fate fate_of(const Candidate& one) const {
+    if (!best_.dropped.contains(one.value)) return Fate::kept;
+    return best_.apart.contains(one.value) ? Fate::made_apart : Fate::made_again;
+  }
+
+  /// Considers the best choice with these changes; whether the arena becomes smaller.
+  bool change(const std::vector<Change>& changes) {
+    Dropped dropped = best_.dropped;
+    Dropped apart = best_.apart;
+    const auto put = [](Dropped& set, const Value* value, bool is_in) {
+      is_in ? void(set.insert(value)) : void(set.erase(value));
+    };
+    for (const auto& [one, fate] : changes) {
+      put(dropped, one->value, fate != Fate::kept);
+      put(apart, one->value, fate == Fate::made_apart);
+    }
+    if (dropped == best_.dropped && apart == best_.apart) return false;
+    const std::size_t before = best_.bytes;
+    consider(std::move(dropped), std::move(apart));
+    return best_.bytes < before;
   }
 
   void keep_the_dearest() {
@@ -307,9 +367,7 @@ class BudgetSearch {
                              [](const Candidate* one) { return one->density(); });
     if (dearest.size() > kTries) dearest.resize(kTries);
     for (const Candidate* one : dearest) {
-      Dropped fewer = best_.dropped;
-      fewer.erase(one->value);
-      consider(std::move(fewer));
+      for (const Fate fate : {Fate::made_again, Fate::kept}) change({{one, fate}});
     }
   }
 
@@ -320,6 +378,7 @@ class BudgetSearch {
   const Node* boundary_;
   std::vector<Candidate> candidates_;
   Trial best_;
+  std::size_t plans_ = 0;
   std::size_t least_bytes_ = std::numeric_limits<std::size_t>::max();
 };
 

@@ -305,30 +305,37 @@ class GuardedRun {
   Tensor workspace_;
 };
 
-/// Kernels stay within their buffers and compute the same in place as apart.
+/// The kernel stays within its buffers and computes the same in place as apart.
+void expect_in_place_agrees(const OpDef& def, const SampleGraph& built,
+                            const PreparedKernel& kernel) {
+  GuardedRun apart(built, kernel);
+  apart.run(nullptr);
+  EXPECT_TRUE(apart.guards_intact()) << kernel.name << " writes outside its buffers";
+  for (const Alias& alias : def.aliases) {
+    const Value* const output = built.node->output(alias.output);
+    const Value* const input = built.node->input(alias.input);
+    if (output == nullptr || input == nullptr || input->dtype() != output->dtype() ||
+        input->known_shape() != output->known_shape()) {
+      continue;
+    }
+    GuardedRun shared(built, kernel);
+    shared.run(&alias);
+    EXPECT_TRUE(shared.guards_intact()) << kernel.name << " writes outside its buffers";
+    for (int i = 0; i < built.node->output_count(); ++i) {
+      EXPECT_EQ(apart.result(i), shared.result(i))
+          << kernel.name << " output " << i << " with output " << alias.output
+          << " in the memory of input " << alias.input;
+    }
+  }
+}
+
 TEST_P(SampleTest, BuffersMayAlias) {
   if (is_view()) GTEST_SKIP() << "a view: no kernel runs";
   if (def().is_dynamic) GTEST_SKIP() << "it returns new tensors";
-  const SampleGraph built = make(DType::f32);
-  for (const PreparedKernel& kernel : prepare_all_kernels(*built.node, cpu())) {
-    GuardedRun apart(built, kernel);
-    apart.run(nullptr);
-    EXPECT_TRUE(apart.guards_intact()) << kernel.name << " writes outside its buffers";
-    for (const Alias& alias : def().aliases) {
-      const Value* const output = built.node->output(alias.output);
-      const Value* const input = built.node->input(alias.input);
-      if (output == nullptr || input == nullptr || input->dtype() != output->dtype() ||
-          input->known_shape() != output->known_shape()) {
-        continue;
-      }
-      GuardedRun shared(built, kernel);
-      shared.run(&alias);
-      EXPECT_TRUE(shared.guards_intact()) << kernel.name << " writes outside its buffers";
-      for (int i = 0; i < built.node->output_count(); ++i) {
-        EXPECT_EQ(apart.result(i), shared.result(i))
-            << kernel.name << " output " << i << " with output " << alias.output
-            << " in the memory of input " << alias.input;
-      }
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const SampleGraph built = make(dtype);
+    for (const PreparedKernel& kernel : prepare_all_kernels(*built.node, cpu())) {
+      expect_in_place_agrees(def(), built, kernel);
     }
   }
 }

@@ -32,6 +32,15 @@ Model deep_net(int depth, bool drops) {
   return model;
 }
 
+/// A weight of the net, with numbers of its own.
+Expr weight(Builder& builder, const Shape& shape) {
+  Graph& graph = builder.graph();
+  const auto seed = static_cast<std::uint64_t>(graph.initializers().size()) + 1;
+  Tensor numbers = test::random_tensor(shape, seed);
+  for (float& value : numbers.values<float>()) value *= 0.1F;
+  return builder.expr(graph.add_initializer(text("w", seed), std::move(numbers)));
+}
+
 /// x [N,128], `depth` times x + gelu(x w1) w2: hidden values that are kept for the gradient.
 Model feed_forward_net(int depth) {
   Model model;
@@ -39,16 +48,34 @@ Model feed_forward_net(int depth) {
   Graph& graph = model.graph();
   Builder builder(graph);
   Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 128}}));
-  const auto weight = [&](const Shape& shape) {
-    const auto seed = static_cast<std::uint64_t>(graph.initializers().size()) + 1;
-    Tensor numbers = test::random_tensor(shape, seed);
-    for (float& value : numbers.values<float>()) value *= 0.1F;
-    return builder.expr(graph.add_initializer(text("w", seed), std::move(numbers)));
-  };
   for (int i = 0; i < depth; ++i) {
-    x = x + matmul(call("Gelu", {matmul(x, weight({128, 256}))}), weight({256, 128}));
+    const Expr hidden = call("Gelu", {matmul(x, weight(builder, {128, 256}))});
+    x = x + matmul(hidden, weight(builder, {256, 128}));
   }
   graph.add_output(x.value());
+  return model;
+}
+
+/// x [N,32,64], `depth` layers of attention by 4 heads and a feed-forward part, each behind its sum
+/// normalized; the mean over the sequence.
+Model transformer(int depth) {
+  Model model;
+  model.set_opset("", 23);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 32, 64}}));
+  const auto normalized = [&](const Expr& sum) {
+    return call("LayerNormalization", {sum, weight(builder, {64}), weight(builder, {64})});
+  };
+  const auto project = [&](const Expr& rows) { return matmul(rows, weight(builder, {64, 64})); };
+  for (int i = 0; i < depth; ++i) {
+    const Expr heads = call("Attention", {project(x), project(x), project(x)},
+                            {{"q_num_heads", 4}, {"kv_num_heads", 4}});
+    x = normalized(x + project(heads));
+    const Expr hidden = call("Gelu", {matmul(x, weight(builder, {64, 256}))});
+    x = normalized(x + matmul(hidden, weight(builder, {256, 64})));
+  }
+  graph.add_output(reduce_mean(x, {1}, false).value());
   return model;
 }
 
@@ -108,6 +135,7 @@ struct Case {
 Model make(const Case& one) {
   if (one.net == "deep") return deep_net(12, true);
   if (one.net == "feed_forward") return feed_forward_net(6);
+  if (one.net == "transformer") return transformer(3);
   return make_net(
       one.net,
       Shape(std::vector<std::int64_t>(one.batch.dims().begin() + 1, one.batch.dims().end())), 10,
@@ -122,7 +150,7 @@ TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
   const Outcome whole = train(make(one), one.batch, all_kept(options));
   const std::size_t least = least_budget(make(one), one.batch);
   ASSERT_LT(least, whole.arena_bytes * 4 / 5);
-  for (const std::size_t budget : {(least + whole.arena_bytes) / 2, least + least / 8}) {
+  for (const std::size_t budget : {(least + whole.arena_bytes) / 2, least + least / 8, least}) {
     TrainOptions tight = options;
     tight.memory_budget = budget;
     const Outcome fitted = train(make(one), one.batch, tight);
@@ -136,6 +164,7 @@ TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
 INSTANTIATE_TEST_SUITE_P(Nets, Budget,
                          testing::Values(Case{"deep", {256, 16}, SGD{.lr = 0.1F, .momentum = 0.9F}},
                                          Case{"feed_forward", {256, 128}, SGD{.lr = 0.1F}},
+                                         Case{"transformer", {8, 32, 64}, AdamW{}},
                                          Case{"resnet20", {6, 3, 16, 16}, AdamW{}},
                                          Case{"mobilenetv2", {2, 3, 32, 32}, SGD{.lr = 0.01F}}),
                          [](const auto& one) { return one.param.net; });

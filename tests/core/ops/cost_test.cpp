@@ -22,7 +22,7 @@ TEST(Cost, AttentionMeetsEachKeyTwiceAndItsGradientFiveTimes) {
   EXPECT_EQ(node_multiply_adds(*forward), 2 * 3 * 5 * (4 + 7));
   const Node* const backward =
       builder.node("TiledAttentionGrad", kInternalDomain,
-                   {q, k, v, forward->output(0), forward->output(1), input(graph, {2, 3, 7})}, 3);
+                   {q, k, v, input(graph, {2, 3}), forward->output(1), input(graph, {2, 3, 7})}, 3);
   EXPECT_EQ(node_multiply_adds(*backward), 2 * 3 * 5 * (3 * 4 + 2 * 7));
 }
 

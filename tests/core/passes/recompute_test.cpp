@@ -36,8 +36,9 @@ class RecomputeTest : public testing::Test {
     late_a_ = add("Mul", {a_, late_b_}, "late_a");
     graph_.set_outputs({loss_, late_a_});
   }
-  std::vector<passes::Repeat> recompute(const std::unordered_set<const Value*>& dropped) {
-    return passes::recompute(graph_, loss_->producer(), dropped);
+  std::vector<passes::Repeat> recompute(const std::unordered_set<const Value*>& dropped,
+                                        const std::unordered_set<const Value*>& apart = {}) {
+    return passes::recompute(graph_, loss_->producer(), dropped, apart);
   }
 
   Graph graph_;
@@ -61,6 +62,40 @@ TEST_F(RecomputeTest, AChainIsMadeOnceForAllItsReaders) {
               ElementsAre("a", "b", "loss", "a/again", "b/again", "late_b", "late_a"));
   EXPECT_EQ(late_a_->producer()->input(0)->name(), "a/again");
   verify(graph_);
+}
+
+TEST_F(RecomputeTest, AValueApartIsMadeAnewForEachReader) {
+  const std::string before = print(graph_);
+  const std::vector<passes::Repeat> repeats = recompute({a_, b_}, {a_});
+  EXPECT_EQ(repeats.size(), 3U);
+  EXPECT_EQ(graph_.nodes().size(), 8U);
+  const Node* const first = late_b_->producer()->input(0)->producer()->input(0)->producer();
+  const Node* const second = late_a_->producer()->input(0)->producer();
+  EXPECT_NE(first, second);
+  EXPECT_TRUE(first->is("Exp") && second->is("Exp"));
+  EXPECT_EQ(std::next(graph_.nodes().begin(), 6)->get(), second);  // right before late_a
+  verify(graph_);
+  passes::remove_repeats(graph_, repeats);
+  EXPECT_EQ(print(graph_), before);
+}
+
+/// x w -> loss; behind it, `first` reads x w, w is updated, `second` reads x w.
+TEST(Recompute, WhatAnUpdatedVariableMadeIsNotMadeAnew) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{2}}));
+  Value* const w = graph.add_initializer("w", Tensor::zeros(DType::f32, {2}));
+  w->is_variable = true;
+  const Expr product = x * builder.expr(w);
+  const Expr loss = reduce_sum(product, {}, false);
+  const Expr first = product * loss;
+  builder.node("Assign", kInternalDomain, {w, first.value()}, 1);
+  const Expr second = product + loss;
+  graph.set_outputs({loss.value(), second.value()});
+  const std::unordered_set<const Value*> dropped{product.value()};
+  EXPECT_EQ(passes::recompute(graph, loss.value()->producer(), dropped, dropped).size(), 1U);
+  EXPECT_EQ(second.value()->producer()->input(0), first.value()->producer()->input(0));
+  EXPECT_NE(second.value()->producer()->input(0), product.value());
 }
 
 TEST_F(RecomputeTest, CopiesCanBeTakenOutAgain) {
