@@ -127,27 +127,26 @@ class BudgetSearch {
            budget_);
     }
     keep_the_dearest();
-    std::vector<passes::Repeat> repeats = repeat(best_.dropped, best_.apart);
-    return {order_and_plan(graph_, workspaces_), std::move(repeats)};
+    return take_best();
   }
 
   /// Drops all values up to the highest density at which the copies cost no more than `share` of
-  /// the step, if that makes the arena smaller.
+  /// the step, or up to a lower one that is as good, if that makes the arena smaller.
   BudgetedArena drop_cheap(double share) {
-    const std::vector<Node*> order = node_order(graph_);
-    BudgetedArena whole{order_and_plan(graph_, workspaces_), {}};
-    const Dropped dropped = cheap_values(share);
-    if (dropped.empty()) return whole;
-    const std::vector<Node*> best_order = node_order(graph_);
-    reorder(graph_, order);
-    std::vector<passes::Repeat> repeats = repeat(dropped);
-    BudgetedArena smaller{order_and_plan(graph_, workspaces_), std::move(repeats)};
-    constexpr double kWorthIt = 0.95;
-    const auto bytes = static_cast<double>(smaller.arena.bytes);
-    if (bytes <= kWorthIt * static_cast<double>(whole.arena.bytes)) return smaller;
-    take_out(smaller.repeats);
-    reorder(graph_, best_order);
-    return whole;
+    std::vector<Dropped> choices = cheap_choices(share);
+    if (!choices.empty()) {
+      constexpr double kWorthIt = 0.95;
+      best_.bytes = static_cast<std::size_t>(kWorthIt * static_cast<double>(plan({}).bytes));
+    }
+    for (; !choices.empty(); choices.pop_back()) {
+      Trial trial = plan(std::move(choices.back()));
+      if (trial.bytes <= best_.bytes) {
+        best_ = std::move(trial);
+      } else if (!best_.dropped.empty()) {
+        break;
+      }
+    }
+    return take_best();
   }
 
  private:
@@ -165,19 +164,24 @@ class BudgetSearch {
     double cost = std::numeric_limits<double>::infinity();
   };
 
-  /// All values up to the highest of `densities` that keeps within the share.
-  Dropped cheap_values(double share) const {
+  BudgetedArena take_best() {
+    std::vector<passes::Repeat> repeats = repeat(best_.dropped, best_.apart);
+    return {order_and_plan(graph_, workspaces_), std::move(repeats)};
+  }
+
+  /// All values up to each of the `densities` that keep within the share, the lowest first.
+  std::vector<Dropped> cheap_choices(double share) const {
     double step_cost = 0;
     for (const auto& node : graph_.nodes()) {
       if (!is_view(*node)) step_cost += cost_in_bytes(*node);
     }
-    Dropped dropped;
+    std::vector<Dropped> choices;
     for (const double density : densities()) {
-      Dropped more = choose(density, std::numeric_limits<double>::infinity(), false);
-      if (cost_of_copies(more) > share * step_cost) break;
-      dropped = std::move(more);
+      Dropped choice = choose(density, std::numeric_limits<double>::infinity(), false);
+      if (cost_of_copies(choice) > share * step_cost) break;
+      choices.push_back(std::move(choice));
     }
-    return dropped;
+    return choices;
   }
 
   /// Of one copy of each node that makes a dropped value which is read late, or which another copy
@@ -268,7 +272,7 @@ class BudgetSearch {
     return dropped;
   }
 
-  std::vector<passes::Repeat> repeat(const Dropped& dropped, const Dropped& apart = {}) {
+  std::vector<passes::Repeat> repeat(const Dropped& dropped, const Dropped& apart) {
     if (dropped.empty()) return {};
     std::vector<passes::Repeat> repeats = passes::recompute(graph_, boundary_, dropped, apart);
     for (const passes::Repeat& one : repeats) {
@@ -284,7 +288,7 @@ class BudgetSearch {
   }
 
   /// Plans the step without these values; its graph is afterwards as it was.
-  Trial plan(Dropped dropped, Dropped apart) {
+  Trial plan(Dropped dropped, Dropped apart = {}) {
     const std::vector<passes::Repeat> repeats = repeat(dropped, apart);
     Trial trial{std::move(dropped), std::move(apart), plan_arena(graph_, workspaces_).bytes, 0};
     for (const passes::Repeat& one : repeats) {
