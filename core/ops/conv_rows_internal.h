@@ -17,6 +17,12 @@ inline std::int64_t row_count(const ConvGeometry& geometry) {
   return geometry.batch * geometry.output_plane();
 }
 
+/// Of one group, with those that meet padding.
+inline double multiply_adds(const ConvGeometry& geometry) {
+  return static_cast<double>(row_count(geometry)) * static_cast<double>(geometry.taps()) *
+         static_cast<double>(geometry.inputs) * static_cast<double>(geometry.outputs);
+}
+
 /// A product of matrices, one row a position.
 inline bool is_pointwise(const ConvGeometry& geometry) {
   return geometry.groups == 1 && geometry.taps() == 1 &&

@@ -90,7 +90,7 @@ class ConvByTiles {
         slice_(std::max<std::int64_t>(1, kSlice / g_.taps())),
         blocks_((targets_ + kWidth - 1) / kWidth),
         parts_(count_parts()),
-        pieces_(blocks_ * groups_ * parts_, multiply_adds()),
+        pieces_(blocks_ * groups_ * parts_, multiply_adds(g_)),
         patterns_(find_patterns(g_, direction, images_)) {
     WorkspaceLayout layout;
     weight_size_ = sources_ * g_.taps() * std::min(kWidth, targets_);
@@ -118,11 +118,6 @@ class ConvByTiles {
   };
   Block block_at(std::int64_t index) const {
     return {index * kWidth, std::min(kWidth, targets_ - index * kWidth)};
-  }
-
-  double multiply_adds() const {
-    return static_cast<double>(row_count(g_)) * static_cast<double>(g_.taps()) *
-           static_cast<double>(g_.inputs) * static_cast<double>(g_.outputs);
   }
 
   /// The targets of a group are cut where that gives each thread as many tasks as the others.

@@ -4,7 +4,6 @@
 // copied so that a block's rows follow one another, and lies in the cache while all taps and
 // outputs read it. Start at WeightGradByTiles::run_task.
 #include <algorithm>
-#include <cstring>
 
 #include "core/ops/column_sums_internal.h"
 #include "core/ops/conv_rows_internal.h"
@@ -46,7 +45,7 @@ AddTiles add_tiles_of(std::int64_t vectors) {
 /// Positions of x in a stretch: with four vectors each they fill a quarter of a second cache.
 constexpr std::int64_t kPositions = 1024;
 /// Outputs of a run: what they meet by one tap fills a third of a first cache. Their products
-/// are summed by themselves, which also keeps the sums exact.
+/// are summed by themselves, which also keeps rounding small.
 constexpr std::int64_t kRun = 64;
 /// Outputs whose sums stay in the second cache beside the stretch.
 constexpr std::int64_t kChunk = 48;
@@ -59,7 +58,7 @@ class WeightGradByTiles {
             std::min<std::int64_t>(kMostTileVectors, (g_.inputs + kTileLanes - 1) / kTileLanes)),
         blocks_((g_.inputs + width() - 1) / width()),
         parts_(count_parts()),
-        pieces_(blocks_ * parts_, multiply_adds()),
+        pieces_(blocks_ * parts_, multiply_adds(g_)),
         stretches_(
             cut_into_stretches(g_, kPositions, {.x = width(), .y = g_.outputs, .run = kRun})),
         column_sums_(row_count(g_), g_.outputs),
@@ -97,11 +96,6 @@ class WeightGradByTiles {
 
   /// Inputs of a block.
   std::int64_t width() const { return vectors_ * kTileLanes; }
-  double multiply_adds() const {
-    return static_cast<double>(row_count(g_)) * static_cast<double>(g_.taps()) *
-           static_cast<double>(g_.inputs) * static_cast<double>(g_.outputs);
-  }
-
   /// The outputs are cut too where that gives each thread as many tasks as the others.
   std::int64_t count_parts() const {
     const std::int64_t most = std::max<std::int64_t>(1, g_.outputs / 12);
