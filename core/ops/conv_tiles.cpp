@@ -85,7 +85,7 @@ class ConvByTiles {
         targets_(is_forward_ ? g_.outputs : g_.inputs),
         source_plane_(is_forward_ ? g_.input_plane() : g_.output_plane()),
         target_plane_(is_forward_ ? g_.output_plane() : g_.input_plane()),
-        images_(images_of_group(g_.batch, target_plane_)),
+        images_(images_of_group(g_.batch, std::max(source_plane_, target_plane_))),
         groups_((g_.batch + images_ - 1) / images_),
         slice_(std::max<std::int64_t>(1, kSlice / g_.taps())),
         blocks_((targets_ + kWidth - 1) / kWidth),
@@ -251,17 +251,19 @@ class ConvByTiles {
 /// Whole vectors of channels and enough of them, sums long enough to pay for starting and adding to
 /// them, targets enough to pay for packing the weight, and images so small that the edges count.
 /// There tiles take 0.6 (512 channels of 4x4) to 1.05 of the time of oneDNN's convolutions, and a
-/// quarter of their scratch memory.
+/// quarter of their scratch memory. With more channels offsets could outgrow a ConvPlace.
 bool suits_tiles(const ConvGeometry& g, std::int64_t sources, std::int64_t targets) {
   constexpr std::int64_t kFewestTargets = 48;
   constexpr std::int64_t kFewestTerms = 128;
   constexpr std::int64_t kMostTaps = 9;
   constexpr std::int64_t kFewestRows = 256;
   constexpr std::int64_t kMostPositions = 1024;
+  constexpr std::int64_t kMostChannels = std::int64_t{1} << 20;
   return g.groups == 1 && !is_pointwise(g) && g.taps() <= kMostTaps &&
          sources * g.taps() >= kFewestTerms && targets >= kFewestTargets &&
          targets % kTileLanes == 0 && row_count(g) >= kFewestRows &&
-         g.input_plane() <= kMostPositions && g.output_plane() <= kMostPositions;
+         std::max(sources, targets) <= kMostChannels && g.input_plane() <= kMostPositions &&
+         g.output_plane() <= kMostPositions;
 }
 
 Kernel make(KernelRequest& request, ConvDirection direction) {

@@ -186,13 +186,17 @@ class WeightGradByTiles {
 
 /// Blocks of inputs that are full or nearly so: from 48 inputs on tiles take 0.55 to 1.05 of the
 /// time of oneDNN's convolutions (least for small images, where these multiply with padding), of
-/// few inputs more. Rows must be short, since some of them are copied.
+/// few inputs more. Rows must be short, since some of them are copied; outputs must not be mostly
+/// padding, so that a stretch has few of them, nor so many channels that offsets outgrow a Meeting.
 bool suits_tiles(const ConvGeometry& g) {
   constexpr std::int64_t kFewestInputs = 48;
   constexpr std::int64_t kMostPositions = 16384;
+  constexpr std::int64_t kMostPadded = 4;
+  constexpr std::int64_t kMostOutputs = 16384;
   const WindowAxis& rows = g.axes[static_cast<std::size_t>(3 - g.rank)];
   return row_count(g) > 0 && g.input_plane() > 0 && g.groups == 1 && g.taps() > 1 &&
-         g.inputs >= kFewestInputs &&
+         g.inputs >= kFewestInputs && g.outputs <= kMostOutputs &&
+         g.output_plane() <= kMostPadded * g.input_plane() &&
          checked_multiply(rows.extent() + rows.stride, g.input_plane() / rows.input) <=
              kMostPositions;
 }
