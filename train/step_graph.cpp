@@ -183,6 +183,7 @@ class StepBuilder : public LossBuilder {
     graph_->set_outputs(outputs);
     passes::settle(*graph_);
     passes::fuse_activations(*graph_);
+    passes::add_in_products(*graph_);
     passes::fuse_product_updates(*graph_);
     result.graph = std::move(graph_);
     return result;

@@ -245,6 +245,7 @@ void register_matmul(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = gemm_attributes,
                 .infer = infer_gemm,
+                .aliases = {{0, 2, AliasKind::in_place}},
                 .weights = {0, 1, 2},
                 .mixed_precision = kProduct,
                 .backward = gemm_rule,

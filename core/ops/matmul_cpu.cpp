@@ -68,7 +68,7 @@ Kernel fill_with_c(const KernelRequest& request, float beta) {
   const Shape& y = request.output().shape;
   const StridedCopy copy(y.dims(), y.strides(), broadcast_strides(request.shape(2), y));
   return [copy, beta, size = y.size()](const KernelArgs& args) {
-    copy.run(args.output<T>(), args.input<T>(2));
+    if (args.inputs[2] != args.outputs[0]) copy.run(args.output<T>(), args.input<T>(2));
     if (beta == 1.0F) return;
     parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
       ArrayMap<T>(args.output<T>() + first, last - first) *= static_cast<T>(beta);

@@ -117,6 +117,11 @@ bool compute_in_bf16(Graph& graph);
 /// a graph that holds the gradients of both: neither then passes over memory by itself.
 bool fuse_activations(Graph& graph);
 
+/// Lets a matrix product add what an Add behind it adds: a bias, or a value of its own shape. Not
+/// in half precision, where the sum would be rounded once less. In a graph with gradients, after
+/// these are made.
+bool add_in_products(Graph& graph);
+
 /// Makes one node of a product that only computes the gradient of a parameter and the update that
 /// reads it, where that pays: the gradient is then made and used piece by piece, or, for plain SGD,
 /// added to the parameter at once. All shapes of what it replaces must be known.

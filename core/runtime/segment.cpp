@@ -117,6 +117,7 @@ class SegmentBuilder {
     passes::split_stacks(graph());
     const bool has_attention = passes::fuse_attention(graph());
     const bool has_norms = passes::fuse_layer_norm(graph());
+    passes::add_in_products(graph());
     if (has_attention || has_norms) passes::settle(graph());
     int slot = 0;
     for (const Value* input : passes::required_inputs(graph())) slot_of_[input] = slot++;
