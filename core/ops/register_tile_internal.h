@@ -54,17 +54,20 @@ class RegisterTile {
   Register sums_[rows][kColumns] = {};
 };
 
-/// Calls body.operator()<rows>(first) for rows in [0, count): `most` at a time, then those that are
-/// left together.
+/// Calls body.operator()<rows>(first) for rows in [0, count): as few tiles of at most `most` as
+/// there can be, of about one size, since few rows leave too few sums to hide how long an addition
+/// takes.
 template <int most, class Body>
 void for_each_row_tile(std::int64_t count, Body&& body) {
+  const std::int64_t tiles = (count + most - 1) / most;
   std::int64_t first = 0;
-  for (; first + most <= count; first += most) body.template operator()<most>(first);
-  unroll<most>([&]<int rows>() {
-    if constexpr (rows > 0) {
-      if (count - first == rows) body.template operator()<rows>(first);
-    }
-  });
+  for (std::int64_t tile = 1; tile <= tiles; ++tile) {
+    const std::int64_t end = count * tile / tiles;
+    unroll<most>([&]<int fewer>() {
+      if (end - first == most - fewer) body.template operator()<most - fewer>(first);
+    });
+    first = end;
+  }
 }
 
 }  // namespace graft
