@@ -1,3 +1,5 @@
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -18,6 +20,22 @@ std::string processor_name() {
   return "CPU";
 }
 
+/// Memory of some large pages asks for them: a step that passes over megabytes then misses fewer
+/// translations of addresses, and fewer pages are touched for the first time. Where the system has
+/// none to give, small ones serve.
+void* allocate_aligned(std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t kLargePage = std::size_t{2} << 20;
+  constexpr std::size_t kWorthIt = 2 * kLargePage;
+  if (bytes >= kWorthIt) {
+    void* const memory = std::aligned_alloc(kLargePage, bytes);
+    if (memory != nullptr) madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
+  }
+#endif
+  return std::aligned_alloc(Device::kAlignment, bytes);
+}
+
 class CpuDevice final : public Device {
  public:
   DeviceKind kind() const override { return DeviceKind::cpu; }
@@ -28,9 +46,8 @@ class CpuDevice final : public Device {
 
   void* allocate(std::size_t bytes) override {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    void* memory = rounded < bytes
-                       ? nullptr
-                       : std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+    void* memory =
+        rounded < bytes ? nullptr : allocate_aligned(rounded == 0 ? kAlignment : rounded);
     if (memory == nullptr) fail(ErrorKind::memory, "cpu: cannot allocate ", bytes, " bytes");
     return memory;
   }
