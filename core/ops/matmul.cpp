@@ -205,6 +205,8 @@ std::vector<Sample> gemm_samples() {
   samples.push_back({"row_alpha_beta", {{{5, 1}}, {{5, 7}}, {{7}}}, all});
   samples.push_back({"over_threads", {{{65, 37}}, {{129, 37}}, {{129}}}, flags(false, true)});
   samples.push_back({"many_inner", {{{301, 19}}, {{301, 23}}}, flags(true, false)});
+  samples.push_back({"many_inner_c", {{{301, 19}}, {{301, 23}}, {{19, 23}}}, flags(true, false)});
+  samples.push_back({"large_b", {{{3, 17}}, {{17, 31000}}, {{31000}}}});
   return samples;
 }
 

@@ -46,9 +46,12 @@ struct MatMulProblem {
 /// Vector times matrix, of f32 and f64; empty for other products.
 Kernel make_matvec(KernelRequest& request);
 
-/// One product a^T b, the usual gradient of a weight, that dnnl_sgemm computes faster than oneDNN's
-/// primitive.
+/// One product a b or a^T b, the usual gradients of activations and weights, that dnnl_sgemm
+/// computes faster than oneDNN's primitive.
 bool suits_sgemm(const MatMulProblem& p);
+/// c = alpha a' b + beta c, for those.
+void run_sgemm(const MatMulProblem& p, float alpha, const float* a, const float* b, float beta,
+               float* c);
 
 /// Writes beta * c, broadcast, to y.
 template <class T>

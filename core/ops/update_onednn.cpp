@@ -5,11 +5,10 @@ namespace graft {
 namespace {
 
 Kernel make_by_sgemm(const MatMulProblem& p) {
-  return [m = p.m, n = p.n, k = p.k, alpha = p.alpha](const KernelArgs& args) {
-    take_parameter(args, sizeof(float) * static_cast<std::size_t>(m * n));
-    const float rate = -*args.input<float>(2) * alpha;
-    dnnl_sgemm('T', 'N', m, n, k, rate, left_operand<float>(args), m, right_operand<float>(args), n,
-               1.0F, args.output<float>(), n);
+  return [p](const KernelArgs& args) {
+    take_parameter(args, sizeof(float) * static_cast<std::size_t>(p.m * p.n));
+    run_sgemm(p, -*args.input<float>(2) * p.alpha, left_operand<float>(args),
+              right_operand<float>(args), 1.0F, args.output<float>());
   };
 }
 
