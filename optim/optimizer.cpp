@@ -23,13 +23,10 @@ class Update {
   Update(Builder& builder, const ParameterGradient& pair, const UpdateInputs& inputs)
       : builder_(builder), parameter_(pair.parameter) {
     const DType dtype = parameter_->dtype();
-    inputs_ = {parameter_, pair.gradient.value(), cast(inputs.lr, dtype).value()};
+    inputs_ = {parameter_, pair.gradient.value(), cast(inputs.lr, dtype).value(),
+               inputs.step.value()};
   }
 
-  Update& input(const Expr& value) {
-    inputs_.push_back(value.value());
-    return *this;
-  }
   /// A state tensor of the parameter's shape, starting at zero; left out unless `wanted`.
   Update& state(std::string_view suffix, bool wanted = true) {
     if (!wanted) {
@@ -62,8 +59,7 @@ class Update {
   std::vector<Value*> states_;
 };
 
-AddedUpdate add(Update& update, const UpdateInputs& inputs, const SGD& o) {
-  update.input(inputs.step);
+AddedUpdate add(Update& update, const SGD& o) {
   if (o.momentum != 0.0F) update.state("momentum");
   return update.add("SgdUpdate",
                     {number("momentum", o.momentum), number("dampening", o.dampening),
@@ -71,32 +67,31 @@ AddedUpdate add(Update& update, const UpdateInputs& inputs, const SGD& o) {
 }
 
 template <class AdamLike>
-AddedUpdate add_adam(Update& update, const UpdateInputs& inputs, const AdamLike& o,
-                     bool decoupled) {
-  update.input(inputs.step).state("mean").state("square");
+AddedUpdate add_adam(Update& update, const AdamLike& o, bool decoupled) {
+  update.state("mean").state("square");
   return update.add(
       "AdamUpdate",
       {number("beta1", o.beta1), number("beta2", o.beta2), number("epsilon", o.epsilon),
        number("weight_decay", o.weight_decay), flag("decoupled", decoupled)});
 }
 
-AddedUpdate add(Update& update, const UpdateInputs& inputs, const Adam& o) {
-  return add_adam(update, inputs, o, false);
+AddedUpdate add(Update& update, const Adam& o) {
+  return add_adam(update, o, false);
 }
 
-AddedUpdate add(Update& update, const UpdateInputs& inputs, const AdamW& o) {
-  return add_adam(update, inputs, o, true);
+AddedUpdate add(Update& update, const AdamW& o) {
+  return add_adam(update, o, true);
 }
 
-AddedUpdate add(Update& update, const UpdateInputs& /*inputs*/, const RMSprop& o) {
+AddedUpdate add(Update& update, const RMSprop& o) {
   update.state("square").state("momentum", o.momentum != 0.0F).state("mean", o.centered);
   return update.add("RmspropUpdate",
                     {number("alpha", o.alpha), number("epsilon", o.epsilon),
                      number("momentum", o.momentum), number("weight_decay", o.weight_decay)});
 }
 
-AddedUpdate add(Update& update, const UpdateInputs& inputs, const Adagrad& o) {
-  update.input(inputs.step).state("sum");
+AddedUpdate add(Update& update, const Adagrad& o) {
+  update.state("sum");
   return update.add("AdagradUpdate", {number("lr_decay", o.lr_decay), number("epsilon", o.epsilon),
                                       number("weight_decay", o.weight_decay)});
 }
@@ -194,7 +189,7 @@ void check(const Optimizer& optimizer) {
 AddedUpdate add_update(Builder& builder, const Optimizer& optimizer, const ParameterGradient& pair,
                        const UpdateInputs& inputs) {
   Update update(builder, pair, inputs);
-  return std::visit([&](const auto& o) { return add(update, inputs, o); }, optimizer);
+  return std::visit([&](const auto& o) { return add(update, o); }, optimizer);
 }
 
 }  // namespace graft

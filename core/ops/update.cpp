@@ -90,15 +90,21 @@ std::vector<Sample> adam_samples() {
 std::vector<Sample> rmsprop_samples() {
   const SampleInput squares = tensor(0.5, 1.0);
   return {
-      {"plain", {tensor(), tensor(), rate(), squares}, {}, 2},
-      {"weight_decay", {tensor(), tensor(), rate(), squares}, {number("weight_decay", 0.1F)}, 2},
+      {"plain", {tensor(), tensor(), rate(), step(1), squares}, {}, 2},
+      {"weight_decay",
+       {tensor(), tensor(), rate(), step(1), squares},
+       {number("weight_decay", 0.1F)},
+       2},
       {"momentum",
-       {tensor(), tensor(), rate(), squares, tensor()},
+       {tensor(), tensor(), rate(), step(2), squares, tensor()},
        {number("momentum", 0.9F), number("alpha", 0.9F)},
        3},
-      {"centered", {tensor(), tensor(), rate(), squares, tensor(), tensor(-.1, .1)}, {}, 4},
-      {"large", {large(), large(), rate(), large_positive()}, {}, 2},
-      {"bf16", {tensor(), bf16(), rate(), squares}, {}, 2},
+      {"centered",
+       {tensor(), tensor(), rate(), step(2), squares, tensor(), tensor(-.1, .1)},
+       {},
+       4},
+      {"large", {large(), large(), rate(), step(2), large_positive()}, {}, 2},
+      {"bf16", {tensor(), bf16(), rate(), step(1), squares}, {}, 2},
   };
 }
 
@@ -150,6 +156,7 @@ void add_adaptive(OpRegistry& registry) {
                  .inputs = {{"parameter"},
                             {"gradient"},
                             {"lr"},
+                            {"step"},
                             {"square"},
                             {"momentum_buffer", Arity::optional},
                             {"mean", Arity::optional}},
@@ -162,7 +169,7 @@ void add_adaptive(OpRegistry& registry) {
                                 {"momentum", kNumber},
                                 {"weight_decay", kNumber}},
                  .infer = infer_update,
-                 .aliases = {{0, 0, kState}, {1, 3, kState}, {2, 4, kState}, {3, 5, kState}},
+                 .aliases = {{0, 0, kState}, {1, 4, kState}, {2, 5, kState}, {3, 6, kState}},
                  .backward = kUpdate});
   add_update<adagrad_samples>(
       registry,
