@@ -226,7 +226,9 @@ UpdateRule update_rule(const KernelRequest& request) {
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     visit_dtype(TypeList<T, BFloat16>{}, request.dtype(1), [&]<class G>() {
       for (const auto& [update, make] : kRules<T, G>) {
-        if (op == update || op == product_form_name(update)) rule = make(request);
+        if (op == update || op == product_form_name(update)) {
+          rule = with_stored_states<T>(request, make(request));
+        }
       }
     });
   });
