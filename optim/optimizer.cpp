@@ -20,8 +20,9 @@ Attribute flag(std::string_view attribute, bool value) {
 /// A call of the update op under construction.
 class Update {
  public:
-  Update(Builder& builder, const ParameterGradient& pair, const UpdateInputs& inputs)
-      : builder_(builder), parameter_(pair.parameter) {
+  Update(Builder& builder, const ParameterGradient& pair, const UpdateInputs& inputs,
+         StatePrecision state)
+      : builder_(builder), parameter_(pair.parameter), state_precision_(state) {
     const DType dtype = parameter_->dtype();
     inputs_ = {parameter_, pair.gradient.value(), cast(inputs.lr, dtype).value(),
                inputs.step.value()};
@@ -37,7 +38,7 @@ class Update {
     Graph& graph = builder_.graph();
     const std::string name = parameter_->name() + "." + std::string(suffix);
     Value* const value = graph.add_initializer(
-        graph.unique_name(name), Tensor::zeros(parameter_->dtype(), parameter_->known_shape()));
+        graph.unique_name(name), Tensor::zeros(state_type(), parameter_->known_shape()));
     value->is_variable = true;
     states_.push_back(value);
     inputs_.push_back(value);
@@ -52,8 +53,18 @@ class Update {
   }
 
  private:
+  DType state_type() const {
+    if (state_precision_ == StatePrecision::f32) return parameter_->dtype();
+    if (parameter_->dtype() != DType::f32) {
+      fail(ErrorKind::type, "optimizer state in bf16 is for parameters of f32, '",
+           parameter_->name(), "' is ", parameter_->type());
+    }
+    return DType::bf16;
+  }
+
   Builder& builder_;
   Value* parameter_;
+  StatePrecision state_precision_;
   std::vector<Value*> inputs_;
   std::vector<std::string> outputs_;
   std::vector<Value*> states_;
@@ -186,9 +197,18 @@ void check(const Optimizer& optimizer) {
       optimizer);
 }
 
+void check(const Optimizer& optimizer, StatePrecision precision) {
+  const RMSprop* const rmsprop = std::get_if<RMSprop>(&optimizer);
+  if (precision == StatePrecision::bf16 && rmsprop != nullptr && rmsprop->centered) {
+    fail(ErrorKind::unsupported,
+         "optimizer: centered rmsprop subtracts one average from another, for which state in bf16 "
+         "has too few digits; keep it in f32, or leave out centered");
+  }
+}
+
 AddedUpdate add_update(Builder& builder, const Optimizer& optimizer, const ParameterGradient& pair,
-                       const UpdateInputs& inputs) {
-  Update update(builder, pair, inputs);
+                       const UpdateInputs& inputs, StatePrecision state) {
+  Update update(builder, pair, inputs, state);
   return std::visit([&](const auto& o) { return add(update, o); }, optimizer);
 }
 
