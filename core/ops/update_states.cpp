@@ -49,7 +49,7 @@ class StoredStates {
  private:
   /// All that an update reads and writes of so many elements fits a first cache, and what rules
   /// compute once a call does not matter.
-  static constexpr std::int64_t kPiece = 1024;
+  static constexpr std::int64_t kPiece = 512;
   static constexpr int kStep = 3;
   static constexpr std::size_t kMostInputs = 8;
   static constexpr std::size_t kMostOutputs = 4;
