@@ -19,7 +19,7 @@ namespace graft {
 class StochasticRounding {
  public:
   /// Philox makes the key of all random bits, a hash of key and place those of an element: Philox
-  /// for each element would cost more than an update does.
+  /// for each element would take twice as long as all of the rounding.
   explicit StochasticRounding(const Philox& random) : key_(random.block(0)) {}
 
   /// `first`: the place of x[0] in its tensor. The bits of an element follow from its place alone,
