@@ -33,12 +33,10 @@ struct Batch {
   }
 };
 
-Trained train(const Optimizer& optimizer, StatePrecision state,
-              Precision precision = Precision::f32) {
+Trained train(const Optimizer& optimizer, StatePrecision state) {
   constexpr int kSteps = 400;
   Trained result{make_net("mlp", Shape{1, 4, 4}, 4, 1)};
-  TrainStep step(result.model,
-                 {.optimizer = optimizer, .precision = precision, .state_precision = state});
+  TrainStep step(result.model, {.optimizer = optimizer, .state_precision = state});
   for (int i = 0; i < kSteps; ++i) {
     const Batch batch(static_cast<std::uint64_t>(i) + 10);
     const float loss = step.run({batch.x}, batch.labels);
@@ -57,11 +55,8 @@ TEST(StatePrecision, AdamReachesTheLossOfF32WithHalfTheState) {
   EXPECT_EQ(stored.state_bytes, stored.parameter_bytes);
   EXPECT_EQ(stored.first_loss, wide.first_loss);
   EXPECT_LT(wide.last_loss, 0.2F * wide.first_loss);
-  EXPECT_NEAR(stored.last_loss, wide.last_loss, 0.02F * wide.first_loss);
+  EXPECT_NEAR(stored.last_loss, wide.last_loss, 0.01F * wide.first_loss);
   EXPECT_NE(stored.last_loss, wide.last_loss);
-  const Trained mixed = train(Adam{.lr = 3e-3F}, StatePrecision::bf16, Precision::bf16);
-  EXPECT_EQ(mixed.state_bytes, mixed.parameter_bytes);
-  EXPECT_NEAR(mixed.last_loss, wide.last_loss, 0.02F * wide.first_loss);
 }
 
 TEST(StatePrecision, EveryOptimizerTrains) {
@@ -73,7 +68,7 @@ TEST(StatePrecision, EveryOptimizerTrains) {
     const Trained stored = train(optimizer, StatePrecision::bf16);
     EXPECT_EQ(2 * stored.state_bytes, wide.state_bytes) << name(optimizer);
     EXPECT_LT(wide.last_loss, 0.5F * wide.first_loss) << name(optimizer);
-    EXPECT_NEAR(stored.last_loss, wide.last_loss, 0.03F * wide.first_loss) << name(optimizer);
+    EXPECT_NEAR(stored.last_loss, wide.last_loss, 0.01F * wide.first_loss) << name(optimizer);
   }
 }
 
