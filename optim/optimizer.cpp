@@ -20,16 +20,14 @@ Attribute flag(std::string_view attribute, bool value) {
 /// A call of the update op under construction.
 class Update {
  public:
-  Update(Builder& builder, const ParameterGradient& pair, const UpdateInputs& inputs)
-      : builder_(builder), parameter_(pair.parameter) {
+  Update(Builder& builder, const ParameterGradient& pair, const UpdateInputs& inputs,
+         StatePrecision state)
+      : builder_(builder), parameter_(pair.parameter), state_precision_(state) {
     const DType dtype = parameter_->dtype();
-    inputs_ = {parameter_, pair.gradient.value(), cast(inputs.lr, dtype).value()};
+    inputs_ = {parameter_, pair.gradient.value(), cast(inputs.lr, dtype).value(),
+               inputs.step.value()};
   }
 
-  Update& input(const Expr& value) {
-    inputs_.push_back(value.value());
-    return *this;
-  }
   /// A state tensor of the parameter's shape, starting at zero; left out unless `wanted`.
   Update& state(std::string_view suffix, bool wanted = true) {
     if (!wanted) {
@@ -40,7 +38,7 @@ class Update {
     Graph& graph = builder_.graph();
     const std::string name = parameter_->name() + "." + std::string(suffix);
     Value* const value = graph.add_initializer(
-        graph.unique_name(name), Tensor::zeros(parameter_->dtype(), parameter_->known_shape()));
+        graph.unique_name(name), Tensor::zeros(state_type(), parameter_->known_shape()));
     value->is_variable = true;
     states_.push_back(value);
     inputs_.push_back(value);
@@ -55,15 +53,24 @@ class Update {
   }
 
  private:
+  DType state_type() const {
+    if (state_precision_ == StatePrecision::f32) return parameter_->dtype();
+    if (parameter_->dtype() != DType::f32) {
+      fail(ErrorKind::type, "optimizer state in bf16 is for parameters of f32, '",
+           parameter_->name(), "' is ", parameter_->type());
+    }
+    return DType::bf16;
+  }
+
   Builder& builder_;
   Value* parameter_;
+  StatePrecision state_precision_;
   std::vector<Value*> inputs_;
   std::vector<std::string> outputs_;
   std::vector<Value*> states_;
 };
 
-AddedUpdate add(Update& update, const UpdateInputs& inputs, const SGD& o) {
-  update.input(inputs.step);
+AddedUpdate add(Update& update, const SGD& o) {
   if (o.momentum != 0.0F) update.state("momentum");
   return update.add("SgdUpdate",
                     {number("momentum", o.momentum), number("dampening", o.dampening),
@@ -71,32 +78,31 @@ AddedUpdate add(Update& update, const UpdateInputs& inputs, const SGD& o) {
 }
 
 template <class AdamLike>
-AddedUpdate add_adam(Update& update, const UpdateInputs& inputs, const AdamLike& o,
-                     bool decoupled) {
-  update.input(inputs.step).state("mean").state("square");
+AddedUpdate add_adam(Update& update, const AdamLike& o, bool decoupled) {
+  update.state("mean").state("square");
   return update.add(
       "AdamUpdate",
       {number("beta1", o.beta1), number("beta2", o.beta2), number("epsilon", o.epsilon),
        number("weight_decay", o.weight_decay), flag("decoupled", decoupled)});
 }
 
-AddedUpdate add(Update& update, const UpdateInputs& inputs, const Adam& o) {
-  return add_adam(update, inputs, o, false);
+AddedUpdate add(Update& update, const Adam& o) {
+  return add_adam(update, o, false);
 }
 
-AddedUpdate add(Update& update, const UpdateInputs& inputs, const AdamW& o) {
-  return add_adam(update, inputs, o, true);
+AddedUpdate add(Update& update, const AdamW& o) {
+  return add_adam(update, o, true);
 }
 
-AddedUpdate add(Update& update, const UpdateInputs& /*inputs*/, const RMSprop& o) {
+AddedUpdate add(Update& update, const RMSprop& o) {
   update.state("square").state("momentum", o.momentum != 0.0F).state("mean", o.centered);
   return update.add("RmspropUpdate",
                     {number("alpha", o.alpha), number("epsilon", o.epsilon),
                      number("momentum", o.momentum), number("weight_decay", o.weight_decay)});
 }
 
-AddedUpdate add(Update& update, const UpdateInputs& inputs, const Adagrad& o) {
-  update.input(inputs.step).state("sum");
+AddedUpdate add(Update& update, const Adagrad& o) {
+  update.state("sum");
   return update.add("AdagradUpdate", {number("lr_decay", o.lr_decay), number("epsilon", o.epsilon),
                                       number("weight_decay", o.weight_decay)});
 }
@@ -191,10 +197,19 @@ void check(const Optimizer& optimizer) {
       optimizer);
 }
 
+void check(const Optimizer& optimizer, StatePrecision precision) {
+  const RMSprop* const rmsprop = std::get_if<RMSprop>(&optimizer);
+  if (precision == StatePrecision::bf16 && rmsprop != nullptr && rmsprop->centered) {
+    fail(ErrorKind::unsupported,
+         "optimizer: centered rmsprop subtracts one average from another, for which state in bf16 "
+         "has too few digits; keep it in f32, or leave out centered");
+  }
+}
+
 AddedUpdate add_update(Builder& builder, const Optimizer& optimizer, const ParameterGradient& pair,
-                       const UpdateInputs& inputs) {
-  Update update(builder, pair, inputs);
-  return std::visit([&](const auto& o) { return add(update, inputs, o); }, optimizer);
+                       const UpdateInputs& inputs, StatePrecision state) {
+  Update update(builder, pair, inputs, state);
+  return std::visit([&](const auto& o) { return add(update, o); }, optimizer);
 }
 
 }  // namespace graft

@@ -76,6 +76,14 @@ void set_weight_decay(Optimizer& optimizer, float weight_decay);
 /// [0,1), Nesterov without momentum).
 void check(const Optimizer& optimizer);
 
+/// How optimizer state is stored: like its parameter, or in bf16, half the bytes of f32, rounded
+/// stochastically. Updates compute in the parameter's type either way.
+enum class StatePrecision { f32, bf16 };
+
+/// Throws Error{unsupported} if the optimizer's state cannot be stored so: centered RMSprop takes
+/// the difference of two averages, for which bf16 has too few digits.
+void check(const Optimizer& optimizer, StatePrecision precision);
+
 /// A parameter and what flowed into it.
 struct ParameterGradient {
   Value* parameter;
@@ -95,8 +103,9 @@ struct AddedUpdate {
 };
 
 /// Adds one update node for the parameter and its state: zero-filled variables named
-/// "<parameter>.momentum", "<parameter>.mean", ...
+/// "<parameter>.momentum", "<parameter>.mean", ... Throws Error{type} if bf16 state is wanted for a
+/// parameter that is not f32.
 AddedUpdate add_update(Builder& builder, const Optimizer& optimizer, const ParameterGradient& pair,
-                       const UpdateInputs& inputs);
+                       const UpdateInputs& inputs, StatePrecision state = StatePrecision::f32);
 
 }  // namespace graft

@@ -162,7 +162,8 @@ class StepBuilder : public LossBuilder {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const AddedUpdate added =
           add_update(*update_builder_, *options_.optimizer,
-                     {parameters_[i], unwidened(*update_builder_, gradients_[i])}, {lr, step});
+                     {parameters_[i], unwidened(*update_builder_, gradients_[i])}, {lr, step},
+                     options_.state_precision);
       keep(added.state);
       for (const Tie& tie : ties) {
         if (tie.leader == parameters_[i]->name()) update_follower(*graph_, tie, added.parameter);

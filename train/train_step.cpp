@@ -159,6 +159,7 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   }
   if (options.optimizer) {
     check(*options.optimizer);
+    check(*options.optimizer, options.state_precision);
     s.base_lr = graft::learning_rate(*options.optimizer);
   }
   edit::separate_initializers(model.graph());

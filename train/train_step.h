@@ -37,6 +37,7 @@ struct TrainOptions {
   /// "cpu", "auto", ...
   std::string device = "auto";
   Precision precision = Precision::f32;
+  StatePrecision state_precision = StatePrecision::f32;
   Clip clip = {};
   /// Of the learning rate, over `total_updates`.
   Schedule schedule = {};

@@ -21,15 +21,19 @@ OpDef product_form(const OpDef& update, std::string_view name, Samples samples);
 /// each kind of product.
 std::vector<Sample> with_products(const std::vector<Sample>& update, std::size_t input_count);
 
+/// Those of an update, and those with states once more with all states in bf16.
+std::vector<Sample> with_stored_states(std::vector<Sample> update);
+
 /// Registers an update and its product form.
 template <Samples samples>
 void add_update(OpRegistry& registry, OpDef update) {
   static const std::string product_name = product_form_name(update.name);
   static const std::size_t input_count = update.inputs.size();
-  update.samples = samples;
+  static const auto all = [] { return with_stored_states(samples()); };
+  update.samples = all;
   registry.add(update);
   registry.add(
-      product_form(update, product_name, [] { return with_products(samples(), input_count); }));
+      product_form(update, product_name, [] { return with_products(all(), input_count); }));
 }
 
 /// The names of all product forms.

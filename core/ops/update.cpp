@@ -15,6 +15,18 @@ void require_shape_of_parameter(const InferContext& context, int index) {
   }
 }
 
+void require_state_type(const InferContext& context, int index) {
+  const DType parameter = context.dtype(0);
+  const DType state = context.dtype(index);
+  const bool is_wide = parameter == DType::f32 || parameter == DType::f64;
+  if (parameter == DType::undefined || state == DType::undefined || state == parameter ||
+      (is_wide && state == DType::bf16)) {
+    return;
+  }
+  context.fail(ErrorKind::type, "state '", context.input(index).name(), "' is ", state,
+               ", the parameter ", parameter, "; wanted the same, or bf16 for f32 and f64");
+}
+
 void infer_update(InferContext& context) {
   infer_states(context);
   require_shape_of_parameter(context, 1);
@@ -90,15 +102,21 @@ std::vector<Sample> adam_samples() {
 std::vector<Sample> rmsprop_samples() {
   const SampleInput squares = tensor(0.5, 1.0);
   return {
-      {"plain", {tensor(), tensor(), rate(), squares}, {}, 2},
-      {"weight_decay", {tensor(), tensor(), rate(), squares}, {number("weight_decay", 0.1F)}, 2},
+      {"plain", {tensor(), tensor(), rate(), step(1), squares}, {}, 2},
+      {"weight_decay",
+       {tensor(), tensor(), rate(), step(1), squares},
+       {number("weight_decay", 0.1F)},
+       2},
       {"momentum",
-       {tensor(), tensor(), rate(), squares, tensor()},
+       {tensor(), tensor(), rate(), step(2), squares, tensor()},
        {number("momentum", 0.9F), number("alpha", 0.9F)},
        3},
-      {"centered", {tensor(), tensor(), rate(), squares, tensor(), tensor(-.1, .1)}, {}, 4},
-      {"large", {large(), large(), rate(), large_positive()}, {}, 2},
-      {"bf16", {tensor(), bf16(), rate(), squares}, {}, 2},
+      {"centered",
+       {tensor(), tensor(), rate(), step(2), squares, tensor(), tensor(-.1, .1)},
+       {},
+       4},
+      {"large", {large(), large(), rate(), step(2), large_positive()}, {}, 2},
+      {"bf16", {tensor(), bf16(), rate(), step(1), squares}, {}, 2},
   };
 }
 
@@ -150,6 +168,7 @@ void add_adaptive(OpRegistry& registry) {
                  .inputs = {{"parameter"},
                             {"gradient"},
                             {"lr"},
+                            {"step"},
                             {"square"},
                             {"momentum_buffer", Arity::optional},
                             {"mean", Arity::optional}},
@@ -162,7 +181,7 @@ void add_adaptive(OpRegistry& registry) {
                                 {"momentum", kNumber},
                                 {"weight_decay", kNumber}},
                  .infer = infer_update,
-                 .aliases = {{0, 0, kState}, {1, 3, kState}, {2, 4, kState}, {3, 5, kState}},
+                 .aliases = {{0, 0, kState}, {1, 4, kState}, {2, 5, kState}, {3, 6, kState}},
                  .backward = kUpdate});
   add_update<adagrad_samples>(
       registry,
@@ -183,14 +202,32 @@ void infer_states(InferContext& context) {
   const OpDef& def = OpRegistry::instance().get(context.node());
   for (const Alias& alias : def.aliases) {
     if (!context.has_input(alias.input)) continue;
+    require_state_type(context, alias.input);
     context.copy_type(alias.input, alias.output);
     require_shape_of_parameter(context, alias.input);
   }
 }
 
+std::vector<Sample> with_stored_states(std::vector<Sample> update) {
+  constexpr std::size_t kFirstState = 4;
+  const std::size_t count = update.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    Sample sample = update[i];
+    if (sample.inputs.size() <= kFirstState) continue;
+    sample.name += "_bf16_state";
+    for (std::size_t at = kFirstState; at < sample.inputs.size(); ++at) {
+      sample.inputs[at].dtype = DType::bf16;
+    }
+    sample.relative = 0x1p-7;  // f32 and f64 may round to either side
+    update.push_back(std::move(sample));
+  }
+  return update;
+}
+
 /// Optimizer updates. Every output is the new content of an input, so parameter and state are
 /// updated in place; `lr` is a scalar input, so schedules need no new plan; `step` counts updates
-/// from 1. Formulas are those of torch.optim (documentation of PyTorch 2).
+/// from 1. State may be stored in bf16 (StoredStates). Formulas are those of torch.optim
+/// (documentation of PyTorch 2).
 void register_update(OpRegistry& registry) {
   constexpr AliasKind kState = AliasKind::state;
   add_update<sgd_samples>(

@@ -102,15 +102,15 @@ UpdateRule rmsprop(const KernelRequest& request) {
   const T epsilon = a.get_float("epsilon", 1e-8F);
   const T momentum = a.get_float("momentum", 0.0F);
   const T decay = a.get_float("weight_decay", 0.0F);
-  const bool has_buffer = request.has_input(4) && request.has_output(2);
-  const bool centered = request.has_input(5) && request.has_output(3);
+  const bool has_buffer = request.has_input(5) && request.has_output(2);
+  const bool centered = request.has_input(6) && request.has_output(3);
   return [=](const UpdatePart& part) {
     const T* const p = part.old_elements<T>(0);
     const G* const g = part.gradient<G>();
     const T lr = *part.args.input<T>(2);
-    const T* const s = part.old_elements<T>(3);
-    const T* const b = part.old_elements<T>(4 * int{has_buffer});
-    const T* const mean = part.old_elements<T>(5 * int{centered});
+    const T* const s = part.old_elements<T>(4);
+    const T* const b = part.old_elements<T>(5 * int{has_buffer});
+    const T* const mean = part.old_elements<T>(6 * int{centered});
     T* const out = part.new_elements<T>(0);
     T* const new_s = part.new_elements<T>(1);
     T* const new_b = has_buffer ? part.new_elements<T>(2) : nullptr;
@@ -226,7 +226,9 @@ UpdateRule update_rule(const KernelRequest& request) {
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     visit_dtype(TypeList<T, BFloat16>{}, request.dtype(1), [&]<class G>() {
       for (const auto& [update, make] : kRules<T, G>) {
-        if (op == update || op == product_form_name(update)) rule = make(request);
+        if (op == update || op == product_form_name(update)) {
+          rule = with_stored_states<T>(request, make(request));
+        }
       }
     });
   });

@@ -34,6 +34,12 @@ struct UpdatePart {
 /// What an update does, on the calling thread.
 using UpdateRule = std::function<void(const UpdatePart& part)>;
 
+/// The same for states some of which are stored in bf16: a piece of them at a time is widened to T,
+/// in the nearest cache, and its new content rounded stochastically, by the step, the place of the
+/// element and which state it is. `rule` itself where none is.
+template <class T>
+UpdateRule with_stored_states(const KernelRequest& request, UpdateRule rule);
+
 /// The rule of the update, or of the update whose product form this is; input 1 has the element
 /// type of the gradient. Empty for element types that it does not take.
 UpdateRule update_rule(const KernelRequest& request);

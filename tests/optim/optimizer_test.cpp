@@ -115,6 +115,30 @@ TEST(Optimizer, StateIsNamedAfterItsParameter) {
       add_update(builder, SGD{}, {parameter, builder.expr(parameter)}, {lr, step}).state.empty());
 }
 
+TEST(Optimizer, StateInBf16IsForParametersOfF32) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr lr = builder.expr(builder.constant(Tensor::scalar(0.1F)));
+  const Expr step = builder.expr(builder.constant(Tensor::scalar(std::int64_t{1})));
+  const auto add = [&](const Optimizer& optimizer, DType dtype) {
+    Value* const parameter =
+        graph.add_initializer(graph.unique_name("w"), Tensor::zeros(dtype, {3}));
+    parameter->is_variable = true;
+    return add_update(builder, optimizer, {parameter, builder.expr(parameter)}, {lr, step},
+                      StatePrecision::bf16);
+  };
+  for (const std::string& known : optimizer_names()) {
+    const AddedUpdate added = add(optimizer_from_name(known), DType::f32);
+    EXPECT_EQ(added.parameter->dtype(), DType::f32);
+    for (const Value* state : added.state) EXPECT_EQ(state->dtype(), DType::bf16) << known;
+  }
+  EXPECT_NO_THROW(add(SGD{}, DType::f64)) << "it has no state";
+  EXPECT_THROW(add(Adam{}, DType::f64), Error);
+  EXPECT_THROW(check(RMSprop{.centered = true}, StatePrecision::bf16), Error);
+  EXPECT_NO_THROW(check(RMSprop{.centered = true}, StatePrecision::f32));
+  EXPECT_NO_THROW(check(RMSprop{.momentum = 0.9F}, StatePrecision::bf16));
+}
+
 TEST(Optimizer, Names) {
   for (const std::string& known : optimizer_names()) {
     EXPECT_EQ(name(optimizer_from_name(known)), known);

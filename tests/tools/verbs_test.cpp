@@ -118,26 +118,12 @@ TEST_F(Verbs, BenchMeasuresTrainingOnFiles) {
   const std::string model = write_mlp(2, 3);
   npy::save(path("x.npy"), Tensor::zeros(DType::f32, {5, 1, 2, 2}));
   npy::save(path("t.npy"), Tensor::from<std::int64_t>({5}, {0, 1, 2, 0, 1}));
-  const Outcome outcome = run_graft({"bench",
-                                     model,
-                                     "--train",
-                                     "--loss",
-                                     "cross_entropy",
-                                     "--optimizer",
-                                     "sgd",
-                                     "--momentum",
-                                     "0.9",
-                                     "--lr",
-                                     "0.01",
-                                     "--input",
-                                     "input=" + path("x.npy"),
-                                     "--target",
-                                     path("t.npy"),
-                                     "--threads",
-                                     "1",
-                                     "--seconds",
-                                     "0.1",
-                                     "--json"});
+  const Outcome outcome =
+      run_graft({"bench",       model,         "--train",    "--loss",  "cross_entropy",
+                 "--optimizer", "sgd",         "--momentum", "0.9",     "--state-precision",
+                 "bf16",        "--lr",        "0.01",       "--input", "input=" + path("x.npy"),
+                 "--target",    path("t.npy"), "--threads",  "1",       "--seconds",
+                 "0.1",         "--json"});
   ASSERT_THAT(outcome, Succeeds());
   const json line = json::parse(outcome.out);
   EXPECT_GE(line["steps"], 5);
@@ -145,6 +131,9 @@ TEST_F(Verbs, BenchMeasuresTrainingOnFiles) {
   EXPECT_GT(line["step_ms_min"], 0.0);
   EXPECT_NEAR(line["first_loss"], 1.1, 0.3) << "about log 3, before the first update";
   EXPECT_GT(line["arena_bytes"], 0);
+  constexpr int kParameters = (4 + 1) * 256 + (256 + 1) * 128 + (128 + 1) * 3;
+  EXPECT_EQ(line["parameter_bytes"], 4 * kParameters);
+  EXPECT_EQ(line["state_bytes"], 2 * kParameters) << "the momentum, in bf16";
   EXPECT_GT(line["rss_after_first_step_bytes"], 1 << 20);
   EXPECT_GT(line["load_ms"], 0.0);
   EXPECT_GT(line["plan_ms"], 0.0);

@@ -162,6 +162,8 @@ struct FirstStep {
   float loss = 0.0F;
   double milliseconds = 0.0;  // from the loaded model, the plan included
   std::uint64_t rss_bytes = 0;
+  std::size_t parameter_bytes = 0;
+  std::size_t state_bytes = 0;
 };
 
 struct Figures {
@@ -180,6 +182,7 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.precision = arguments.precision;
+  options.state_precision = arguments.optimizer.state_precision;
   options.memory_budget = arguments.memory;
   Figures figures;
   const Stopwatch since_load;
@@ -187,7 +190,8 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   step.plan(data.inputs, data.target);
   figures.plan_ms = since_load.milliseconds();
   const float loss_before = step.run(data.inputs, data.target);
-  figures.first = {loss_before, since_load.milliseconds(), resident_bytes()};
+  figures.first = {loss_before, since_load.milliseconds(), resident_bytes(), step.parameter_bytes(),
+                   step.state_bytes()};
   figures.times = repeat(arguments.seconds, [&] { step.run(data.inputs, data.target); });
   figures.arena_bytes = step.arena_bytes();
   figures.lower_bound_bytes = step.lower_bound_bytes();
@@ -223,6 +227,8 @@ nlohmann::ordered_json to_json(Figures& figures, double load_ms, std::optional<s
     line["first_loss"] = figures.first->loss;
     line["first_step_ms"] = load_ms + figures.first->milliseconds;
     line["rss_after_first_step_bytes"] = figures.first->rss_bytes;
+    line["parameter_bytes"] = figures.first->parameter_bytes;
+    line["state_bytes"] = figures.first->state_bytes;
   }
   line["arena_bytes"] = figures.arena_bytes;
   line["lower_bound_bytes"] = figures.lower_bound_bytes;
@@ -247,8 +253,12 @@ void print_text(const nlohmann::ordered_json& line) {
               << "first loss   " << line["first_loss"];
   }
   std::cout << '\n';
-  std::cout << "memory       arena " << bytes_text(line["arena_bytes"]) << ", peak resident "
-            << bytes_text(line["peak_rss_bytes"]) << '\n';
+  std::cout << "memory       arena " << bytes_text(line["arena_bytes"]);
+  if (line.contains("state_bytes")) {
+    std::cout << ", parameters " << bytes_text(line["parameter_bytes"]) << ", optimizer state "
+              << bytes_text(line["state_bytes"]);
+  }
+  std::cout << ", peak resident " << bytes_text(line["peak_rss_bytes"]) << '\n';
   if (line.contains("flops_per_step")) {
     std::cout << "work         " << short_count(line["flops_per_step"]) << "FLOP a step, "
               << percent(line["fma_peak_fraction"]) << " of the machine's FMA peak\n";

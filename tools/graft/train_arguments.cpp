@@ -14,6 +14,14 @@ std::string joined(const std::vector<std::string>& names) {
   return list;
 }
 
+template <class Precision>
+void add_precision(CLI::App& app, const char* name, Precision& precision, const char* help) {
+  const std::map<std::string, Precision> names{{"f32", Precision::f32}, {"bf16", Precision::bf16}};
+  app.add_option(name, precision, help)
+      ->transform(CLI::CheckedTransformer(names))
+      ->type_name("f32|bf16");
+}
+
 }  // namespace
 
 void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
@@ -22,6 +30,7 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
   app.add_option("--momentum", arguments.momentum, "of sgd and rmsprop");
   app.add_option("--weight-decay", arguments.weight_decay, "share of a weight that decays");
   app.add_flag("--nesterov", arguments.nesterov, "Nesterov's momentum, of sgd");
+  add_arguments(app, arguments.state_precision);
 }
 
 Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, float sgd_momentum) {
@@ -82,11 +91,14 @@ Schedule make_schedule(const ScheduleArguments& arguments, std::int64_t total_up
   return schedule;
 }
 
+void add_arguments(CLI::App& app, StatePrecision& precision) {
+  add_precision(app, "--state-precision", precision,
+                "of what the optimizer keeps for each parameter; bf16 takes half the memory and is "
+                "rounded stochastically");
+}
+
 void add_arguments(CLI::App& app, Precision& precision) {
-  const std::map<std::string, Precision> names{{"f32", Precision::f32}, {"bf16", Precision::bf16}};
-  app.add_option("--precision", precision, "of matrix products and convolutions; sums are f32")
-      ->transform(CLI::CheckedTransformer(names))
-      ->type_name("f32|bf16");
+  add_precision(app, "--precision", precision, "of matrix products and convolutions; sums are f32");
 }
 
 void add_arguments(CLI::App& app, TrainArguments& arguments) {
@@ -143,6 +155,7 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.precision = arguments.precision;
+  options.state_precision = arguments.optimizer.state_precision;
   options.clip = {.norm = arguments.clip_norm, .value = arguments.clip_value};
   options.accumulate = arguments.accumulate;
   options.memory_budget = arguments.memory;

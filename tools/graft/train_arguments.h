@@ -15,11 +15,14 @@ struct OptimizerArguments {
   std::optional<float> momentum;
   std::optional<float> weight_decay;
   bool nesterov = false;
+  StatePrecision state_precision = StatePrecision::f32;
 };
 void add_arguments(CLI::App& app, OptimizerArguments& arguments);
 /// `lr` and `momentum`: for sgd when the command does not say them. Throws Error{argument}.
 Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, float sgd_momentum);
 
+/// --state-precision.
+void add_arguments(CLI::App& app, StatePrecision& precision);
 /// --precision.
 void add_arguments(CLI::App& app, Precision& precision);
 
