@@ -25,6 +25,12 @@ void infer_conv_input_grad(InferContext& context) {
     if (dy && w) ConvGeometry(context.node(), x, *w, *dy);
   }
   context.set_output(0, context.dtype(0), SymShape(x));
+  if (!context.has_input(2)) return;
+  context.require_same_dtype({0, 2});
+  const SymShape* const addend = context.shape(2);
+  if (addend != nullptr && addend->known() && *addend->known() != x) {
+    context.fail(ErrorKind::shape, "the addend is ", *addend, ", wanted ", x);
+  }
 }
 
 void infer_conv_weight_grad(InferContext& context) {
@@ -56,8 +62,10 @@ std::vector<Expr> conv_rule(const Gradient& g) {
 std::vector<Expr> conv_input_grad_rule(const Gradient& g) {
   const Expr dy = g.x(0);
   const Expr w = g.x(1);
-  return {conv_forward(g.dy(), w, g.attributes(), dy.shape()),
-          conv_weight_grad(g.dy(), dy, g.attributes(), w.shape(), false)[0]};
+  std::vector<Expr> result{conv_forward(g.dy(), w, g.attributes(), dy.shape()),
+                           conv_weight_grad(g.dy(), dy, g.attributes(), w.shape(), false)[0]};
+  if (g.input_count() > 2) result.push_back(g.dy());
+  return result;
 }
 
 std::vector<Expr> conv_weight_grad_rule(const Gradient& g) {
@@ -191,7 +199,10 @@ std::vector<Sample> conv_samples() {
 std::vector<Sample> conv_input_grad_samples() {
   std::vector<Sample> samples;
   for (const Case& c : all_cases()) {
-    samples.push_back({c.name, {{.shape = c.y}, {.shape = c.w}}, with_shape(c.attributes, c.x)});
+    const Attributes attributes = with_shape(c.attributes, c.x);
+    samples.push_back({c.name, {{.shape = c.y}, {.shape = c.w}}, attributes});
+    samples.push_back(
+        {c.name + "_addend", {{.shape = c.y}, {.shape = c.w}, {.shape = c.x}}, attributes});
   }
   samples.push_back({"fewer_windows",
                      {{.shape = {1, 2, 3, 3}}, {.shape = {2, 1, 2, 2}}},
@@ -234,14 +245,15 @@ void register_conv(OpRegistry& registry) {
                 .mixed_precision = kProduct,
                 .backward = conv_rule,
                 .samples = conv_samples});
-  // dx of Conv, of the shape given as attribute.
+  // dx of Conv, of the shape given as attribute; plus an addend of that shape.
   registry.add({.name = "ConvInputGrad",
                 .domain = kInternalDomain,
-                .inputs = {{"dy"}, {"w"}},
+                .inputs = {{"dy"}, {"w"}, {"addend", Arity::optional}},
                 .outputs = {{"dx"}},
                 .attributes = attributes_with_shape(),
                 .infer = infer_conv_input_grad,
-                .layout = {LayoutRule::Kind::each, {0}, {0}},
+                .aliases = {{0, 2, AliasKind::in_place}},
+                .layout = {LayoutRule::Kind::each, {0, 2}, {0}},
                 .backward = conv_input_grad_rule,
                 .samples = conv_input_grad_samples});
   // dw of Conv, of the shape given as attribute; and the bias gradient: dy summed but for channels.

@@ -70,8 +70,9 @@ void convolve(const ConvGeometry& g, const T* x, const T* w, const T* bias, T* y
   });
 }
 
-template <class T>
-void convolve_back(const ConvGeometry& g, const T* dy, const T* w, const T* bias, T* dx) {
+/// Each plane of dx begins as `start(plane, to)` leaves it.
+template <class T, class Start>
+void convolve_back(const ConvGeometry& g, const T* dy, const T* w, T* dx, Start&& start) {
   const std::int64_t channels = g.groups * g.inputs;
   parallel_for(g.batch * channels, plane_grain(g, g.outputs), [&](auto first, auto last) {
     for (std::int64_t plane = first; plane < last; ++plane) {
@@ -79,7 +80,7 @@ void convolve_back(const ConvGeometry& g, const T* dy, const T* w, const T* bias
       const std::int64_t group = plane % channels / g.inputs;
       const std::int64_t c = plane % g.inputs;
       T* const to = dx + plane * g.input_plane();
-      std::fill_n(to, g.input_plane(), bias == nullptr ? T(0) : bias[plane % channels]);
+      start(plane, to);
       for (std::int64_t k = 0; k < g.outputs; ++k) {
         const std::int64_t m = group * g.outputs + k;
         const T* const from = dy + (n * g.groups * g.outputs + m) * g.output_plane();
@@ -173,7 +174,16 @@ Kernel make_conv_input_grad(KernelRequest& request) {
   if (g.rank > 3) return kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [g](const KernelArgs& args) {
-      convolve_back<T>(g, args.input<T>(0), args.input<T>(1), nullptr, args.output<T>());
+      const T* const addend = args.input<T>(2);
+      convolve_back(g, args.input<T>(0), args.input<T>(1), args.output<T>(),
+                    [&](std::int64_t plane, T* to) {
+                      const T* const from = addend + plane * g.input_plane();
+                      if (addend == nullptr) {
+                        std::fill_n(to, g.input_plane(), T(0));
+                      } else if (from != to) {
+                        std::copy_n(from, g.input_plane(), to);
+                      }
+                    });
     };
   });
   return kernel;
@@ -185,10 +195,13 @@ Kernel make_conv_transpose(KernelRequest& request) {
   Kernel kernel;
   if (g.rank > 3) return kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    const bool has_bias = request.has_input(2);
-    kernel = [g, has_bias](const KernelArgs& args) {
-      convolve_back(g, args.input<T>(0), args.input<T>(1), has_bias ? args.input<T>(2) : nullptr,
-                    args.output<T>());
+    kernel = [g](const KernelArgs& args) {
+      const T* const bias = args.input<T>(2);
+      convolve_back(g, args.input<T>(0), args.input<T>(1), args.output<T>(),
+                    [&](std::int64_t plane, T* to) {
+                      const std::int64_t channel = plane % (g.groups * g.inputs);
+                      std::fill_n(to, g.input_plane(), bias == nullptr ? T(0) : bias[channel]);
+                    });
     };
   });
   return kernel;

@@ -162,12 +162,15 @@ Kernel conv_kernel(KernelRequest& request) {
   return program.finish(request);
 }
 
-/// dx = dy w of rows.
+/// dx = dy w + addend, of rows.
 Kernel input_product(const ConvGeometry& geometry) {
   return [rows = row_count(geometry), n = geometry.inputs,
           k = geometry.outputs](const KernelArgs& args) {
-    dnnl_sgemm('N', 'N', rows, n, k, 1.0F, args.input<float>(0), k, args.input<float>(1), n, 0.0F,
-               args.output<float>(), n);
+    const auto* const addend = args.input<float>(2);
+    auto* const dx = args.output<float>();
+    if (addend != nullptr && addend != dx) std::copy_n(addend, rows * n, dx);
+    dnnl_sgemm('N', 'N', rows, n, k, 1.0F, args.input<float>(0), k, args.input<float>(1), n,
+               addend == nullptr ? 0.0F : 1.0F, dx, n);
   };
 }
 
@@ -187,9 +190,12 @@ Kernel conv_input_grad_kernel(KernelRequest& request) {
   ConvProblem problem =
       problem_of(request, request.output().shape, request.shape(1), request.shape(0));
   if (!problem.is_supported()) return {};
-  if (suits_product(problem.geometry, request.output(), request.input(0))) {
+  const bool has_addend = request.has_input(2);
+  if (suits_product(problem.geometry, request.output(), request.input(0)) &&
+      (!has_addend || lies_in_rows(request.input(2)))) {
     return input_product(problem.geometry);
   }
+  if (has_addend) return {};  // its primitives write the result
   if (lies_in_rows(request.output()) && lies_in_rows(request.input(0))) {
     if (Kernel columns = input_grad_by_columns(request, problem.geometry)) return columns;
   }

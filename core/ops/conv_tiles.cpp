@@ -194,10 +194,9 @@ class ConvByTiles {
     const std::int64_t images = std::min(images_, g_.batch - first);
     const float* const sources = args.input<float>(0) + first * source_plane_ * sources_;
     float* const targets = args.output<float>() + first * target_plane_ * targets_ + block.first;
-    const float* const bias = is_forward_ ? args.input<float>(2) : nullptr;
+    const Start start = start_of(args, first, block);
     for (const ConvPattern& pattern : patterns_) {
-      start(places_of(pattern, images, part), bias == nullptr ? nullptr : bias + block.first,
-            block.width, targets);
+      begin(places_of(pattern, images, part), start, block.width, targets);
     }
     const AddTiles add_tiles = add_tiles_of(block.width / kTileLanes);
     for_each_slice([&](std::int64_t channel, std::int64_t channels) {
@@ -218,15 +217,29 @@ class ConvByTiles {
     return std::span(pattern.places).subspan(begin, end - begin);
   }
 
-  /// The bias, or zeros.
-  static void start(std::span<const ConvPlace> places, const float* bias, std::int64_t width,
+  /// What targets hold before products are added to them: zeros, or the bias, the same for each,
+  /// or the addend, whose places are theirs.
+  struct Start {
+    const float* numbers = nullptr;
+    bool is_addend = false;
+  };
+
+  Start start_of(const KernelArgs& args, std::int64_t image, const Block& block) const {
+    const auto* const given = args.input<float>(2);
+    if (given == nullptr) return {};
+    if (is_forward_) return {given + block.first};
+    return {given + image * target_plane_ * targets_ + block.first, true};
+  }
+
+  static void begin(std::span<const ConvPlace> places, const Start& start, std::int64_t width,
                     float* targets) {
+    if (start.is_addend && start.numbers == targets) return;  // in place
     for (const ConvPlace& place : places) {
       float* const to = targets + place.target;
-      if (bias == nullptr) {
+      if (start.numbers == nullptr) {
         std::fill_n(to, width, 0.0F);
       } else {
-        std::copy_n(bias, width, to);
+        std::copy_n(start.numbers + (start.is_addend ? place.target : 0), width, to);
       }
     }
   }
@@ -269,6 +282,7 @@ bool suits_tiles(const ConvGeometry& g, std::int64_t sources, std::int64_t targe
 Kernel make(KernelRequest& request, ConvDirection direction) {
   if (!lies_in_rows(request.input(0)) || !lies_in_rows(request.output())) return {};
   const bool is_forward = direction == ConvDirection::forward;
+  if (!is_forward && request.has_input(2) && !lies_in_rows(request.input(2))) return {};
   const Shape& x = is_forward ? request.shape(0) : request.output().shape;
   const Shape& y = is_forward ? request.output().shape : request.shape(0);
   const ConvGeometry geometry(request.node(), x, request.shape(1), y);

@@ -131,6 +131,12 @@ bool fuse_product_updates(Graph& graph);
 /// adds Relayout nodes where layouts meet. All shapes must be known.
 bool choose_layouts(Graph& graph, Device& device);
 
+/// Joins the Add of a convolution's input gradient and another value into a ConvInputGrad that adds
+/// to that value where it lies, wherever the kernel of the gradient does both. The other value is
+/// made as late as that if it is larger than what it is made of. Behind choose_layouts, with
+/// updates still behind what reads their variables.
+bool fuse_addends(Graph& graph, Device& device);
+
 /// Lets each update of a variable run as soon as its gradient is there and nobody reads the
 /// variable any more: gradients then need not wait for the end of the step.
 bool move_updates(Graph& graph);

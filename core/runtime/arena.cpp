@@ -5,30 +5,38 @@
 
 namespace graft {
 
-Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces) {
-  Arena arena{.storage = assign_storage(graph)};
-  const std::vector<Storage>& storages = arena.storage.storages;
-  std::vector<Lifetime> lifetimes;
-  std::vector<std::size_t> owner;
+Demand memory_demand(const Graph& graph, const WorkspaceBytes& workspaces) {
+  Demand demand{.storage = assign_storage(graph)};
+  const std::vector<Storage>& storages = demand.storage.storages;
   for (std::size_t i = 0; i < storages.size(); ++i) {
     if (storages[i].place != Storage::Place::arena) continue;
-    lifetimes.push_back({storages[i].bytes, storages[i].first, storages[i].last});
-    owner.push_back(i);
+    demand.lifetimes.push_back({storages[i].bytes, storages[i].first, storages[i].last});
+    demand.storage_of_lifetime.push_back(i);
   }
   int step = 0;
   for (const Node* node : kernel_nodes(graph)) {
     const auto at = workspaces.find(node);
-    lifetimes.push_back({at == workspaces.end() ? 0 : at->second, step, step});
+    demand.lifetimes.push_back({at == workspaces.end() ? 0 : at->second, step, step});
     ++step;
   }
-  const MemoryPlan plan = plan_memory(lifetimes);
+  return demand;
+}
+
+Arena place(Demand demand) {
+  const MemoryPlan plan = plan_memory(demand.lifetimes);
+  const std::vector<std::size_t>& owner = demand.storage_of_lifetime;
+  Arena arena{.storage = std::move(demand.storage)};
   arena.bytes = plan.arena_bytes;
   arena.lower_bound_bytes = plan.lower_bound_bytes;
-  arena.storage_offsets.resize(storages.size());
+  arena.storage_offsets.resize(arena.storage.storages.size());
   for (std::size_t i = 0; i < owner.size(); ++i) arena.storage_offsets[owner[i]] = plan.offsets[i];
   arena.workspace_offsets.assign(plan.offsets.begin() + static_cast<std::ptrdiff_t>(owner.size()),
                                  plan.offsets.end());
   return arena;
+}
+
+Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces) {
+  return place(memory_demand(graph, workspaces));
 }
 
 Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces) {

@@ -24,7 +24,20 @@ struct Arena {
   std::size_t lower_bound_bytes = 0;
 };
 
+/// What must find a place in an arena: the storages that lie there, then the workspace of each
+/// step.
+struct Demand {
+  StorageMap storage;
+  std::vector<Lifetime> lifetimes;
+  std::vector<std::size_t> storage_of_lifetime;
+};
+
 /// Throws what assign_storage throws. All shapes must be known.
+Demand memory_demand(const Graph& graph, const WorkspaceBytes& workspaces);
+
+Arena place(Demand demand);
+
+/// Both.
 Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces);
 
 /// Puts the nodes into the order that frees memory first (passes::order_for_memory), if the arena

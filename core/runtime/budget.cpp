@@ -2,101 +2,26 @@
 // numbers span the choices: how dear a value may be, by cost a byte, to be dropped; and how many
 // bytes may be dropped before one value is kept all the same, as a checkpoint, so that no chain of
 // copies becomes long (with steps of sqrt(n) this is Chen's schedule). For a budget, each of some
-// choices is planned, and the one taken is improved: where none fits, value by value, and where one
-// does, its dearest values are kept if that still fits. Start at BudgetSearch::fit; docs/adr/0011
-// has the reasons.
+// choices is planned, and the one taken is improved value by value: where none fits, until less is
+// alive in all steps together, and where one does, until it costs no less. Start at
+// BudgetSearch::fit; docs/adr/0011 has the reasons.
 #include "core/runtime/budget.h"
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <unordered_set>
 
-#include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/ops/alias.h"
 #include "core/ops/cost.h"
 #include "core/passes/pass.h"
+#include "core/runtime/budget_candidates.h"
 
 namespace graft {
 namespace {
 
 using Dropped = std::unordered_set<const Value*>;
-
-/// A value of the forward part that could be computed again.
-struct Candidate {
-  const Value* value;
-  double bytes;
-  /// Of its node, and of those before it whose outputs only a copy would read.
-  double cost;
-  bool is_read_late;  ///< by the backward part
-  int made;           ///< forward nodes are numbered
-  int last_forward_read;
-
-  double density() const { return cost / bytes; }
-};
-
-/// Finds the candidates, in order.
-class Forward {
- public:
-  explicit Forward(const Graph& graph) : graph_(graph) {
-    const Node* const boundary = graph.outputs().front()->producer();
-    bool is_late = false;
-    int number = 0;
-    for (const auto& node : graph.nodes()) {
-      for_each_read(*node, [&](const Value& value) { note_read(&value, is_late, number); });
-      if (!is_late) number_[node.get()] = number++;
-      is_late = is_late || node.get() == boundary;
-    }
-    for (const Value* output : graph.outputs()) pinned_.insert(origin(output));
-  }
-
-  std::vector<Candidate> candidates() {
-    std::vector<Candidate> found;
-    for (const auto& node : graph_.nodes()) {
-      if (!number_.contains(node.get())) break;
-      if (is_view(*node) || !passes::can_repeat(*node)) continue;
-      for (int i = 0; i < node->output_count(); ++i) consider(node->output(i), found);
-    }
-    return found;
-  }
-
- private:
-  void note_read(const Value* value, bool is_late, int number) {
-    if (&value->graph() != &graph_) return;  // of a body
-    const Value* const root = origin(value);
-    if (is_late) {
-      read_late_.insert(root);
-    } else {
-      last_forward_read_[root] = number;
-    }
-  }
-
-  void consider(const Value* value, std::vector<Candidate>& found) {
-    if (value == nullptr || pinned_.contains(value)) return;
-    const auto bytes = static_cast<double>(bytes_of(value->dtype(), value->known_shape().size()));
-    constexpr double kWorthAThought = 4096;
-    if (bytes < kWorthAThought) return;
-    const Node& node = *value->producer();
-    double cost = cost_in_bytes(node);
-    for (const Value* input : node.inputs()) {
-      if (input == nullptr) continue;
-      const double* const passed = cost_to_pass_.find(origin(input));
-      if (passed != nullptr) cost += *passed;
-    }
-    const bool is_read_late = read_late_.contains(value);
-    if (!is_read_late) cost_to_pass_[value] = cost;
-    const int* const read = last_forward_read_.find(value);
-    const int made = number_.at(&node);
-    found.push_back({value, bytes, cost, is_read_late, made, read == nullptr ? made : *read});
-  }
-
-  const Graph& graph_;
-  PointerMap<Node, int> number_;
-  PointerMap<Value, int> last_forward_read_;
-  Dropped read_late_;
-  Dropped pinned_;  // graph outputs live to the end anyway
-  PointerMap<Value, double> cost_to_pass_;
-};
 
 class BudgetSearch {
  public:
@@ -107,7 +32,7 @@ class BudgetSearch {
         workspaces_(workspaces),
         given_order_(node_order(graph)),
         boundary_(graph.outputs().front()->producer()),
-        candidates_(Forward(graph).candidates()) {
+        candidates_(budget_candidates(graph)) {
     passes::move_updates(graph_);
   }
 
@@ -127,6 +52,7 @@ class BudgetSearch {
            budget_);
     }
     keep_the_dearest();
+    cheapen();
     return take_best();
   }
 
@@ -159,10 +85,13 @@ class BudgetSearch {
 
   struct Trial {
     Dropped dropped;
-    Dropped apart;  ///< of these, those made anew for each reader
-    std::size_t bytes = std::numeric_limits<std::size_t>::max();
+    Dropped apart;                 ///< of these, those made anew for each reader
+    std::size_t bytes = kUnknown;  ///< of the arena, if it was placed
+    std::size_t most_alive = 0;    ///< at one step
+    double excess = 0;             ///< over the target, of all steps together
     double cost = std::numeric_limits<double>::infinity();
   };
+  static constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 
   BudgetedArena take_best() {
     std::vector<passes::Repeat> repeats = repeat(best_.dropped, best_.apart);
@@ -290,7 +219,15 @@ class BudgetSearch {
   /// Plans the step without these values; its graph is afterwards as it was.
   Trial plan(Dropped dropped, Dropped apart = {}) {
     const std::vector<passes::Repeat> repeats = repeat(dropped, apart);
-    Trial trial{std::move(dropped), std::move(apart), plan_arena(graph_, workspaces_).bytes, 0};
+    Trial trial{.dropped = std::move(dropped), .apart = std::move(apart), .cost = 0};
+    Demand demand = memory_demand(graph_, workspaces_);
+    for (const std::size_t bytes : alive_bytes(demand.lifetimes)) {
+      trial.most_alive = std::max(trial.most_alive, bytes);
+      if (bytes > target_) trial.excess += static_cast<double>(bytes - target_);
+    }
+    // Wherever it were placed, it would be no better than the best.
+    const bool is_hopeless = trial.most_alive > budget_ && trial.most_alive > best_.bytes;
+    if (!is_hopeless) trial.bytes = place(std::move(demand)).bytes;
     for (const passes::Repeat& one : repeats) {
       if (!is_view(*one.node)) trial.cost += cost_in_bytes(*one.node);
     }
@@ -300,50 +237,97 @@ class BudgetSearch {
 
   /// A plan that fits beats one that does not; then cost counts, or bytes.
   void consider(Dropped dropped, Dropped apart = {}) {
-    Trial trial = plan(std::move(dropped), std::move(apart));
+    take_if_better(plan(std::move(dropped), std::move(apart)));
+  }
+
+  void take_if_better(const Trial& trial) {
     ++plans_;
     least_bytes_ = std::min(least_bytes_, trial.bytes);
     const bool fits = trial.bytes <= budget_;
     const bool best_fits = best_.bytes <= budget_;
     if (fits != best_fits ? fits : fits ? trial.cost < best_.cost : trial.bytes < best_.bytes) {
-      best_ = std::move(trial);
+      best_ = trial;
     }
   }
 
-  /// Where no schedule of checkpoints fits: gives a value another fate, or that of a neighbour in
-  /// exchange, or makes some neighbours apart, as long as the arena becomes smaller. The larger the
-  /// graph, the fewer plans: a refusal should not take long.
+  /// Where no schedule of checkpoints fits: changes the best as long as less stands over a target.
+  /// The larger the graph, the fewer plans: a refusal should not take long.
   void shrink() {
-    constexpr std::ptrdiff_t kReach = 4;
-    constexpr std::size_t kNodesPlanned = 200'000;
+    constexpr std::size_t kNodesPlanned = 600'000;
     const std::size_t most_plans = plans_ + kNodesPlanned / graph_.nodes().size();
-    for (bool is_smaller = true; is_smaller;) {
-      is_smaller = false;
-      for (auto one = candidates_.begin(); one != candidates_.end(); ++one) {
-        for (const Fate fate : {Fate::kept, Fate::made_again, Fate::made_apart}) {
-          is_smaller |= change({{&*one, fate}});
-        }
-        std::vector<Change> apart{{&*one, Fate::made_apart}};
-        const auto end = one + std::min(kReach, candidates_.end() - one);
-        for (auto other = one + 1; other != end; ++other) {
-          is_smaller |= change({{&*one, fate_of(*other)}, {&*other, fate_of(*one)}});
-          apart.emplace_back(&*other, Fate::made_apart);
-          is_smaller |= change(apart);
-        }
-        if (best_.bytes <= budget_ || plans_ > most_plans) return;
-      }
+    Trial current = best_;
+    const auto is_over = [&] { return best_.bytes <= budget_ || plans_ > most_plans; };
+    const auto takes = [&](Trial& trial) {
+      if (trial.excess >= current.excess) return false;
+      current = std::move(trial);
+      if (current.excess == 0) aim_below(current);
+      return true;
+    };
+    do {
+      aim_below(current);
+    } while (sweep(current, is_over, takes));
+  }
+
+  /// Where a choice fits: changes it as long as it fits and costs less.
+  void cheapen() {
+    constexpr std::size_t kNodesPlanned = 300'000;
+    const std::size_t most_plans = plans_ + kNodesPlanned / graph_.nodes().size();
+    Trial current = best_;
+    const auto is_over = [&] { return plans_ > most_plans; };
+    const auto takes = [&](Trial& trial) {
+      if (trial.bytes > budget_ || trial.cost >= current.cost) return false;
+      current = std::move(trial);
+      return true;
+    };
+    while (sweep(current, is_over, takes)) {
     }
   }
 
-  Fate fate_of(const Candidate& one) const {
-    if (!best_.dropped.contains(one.value)) return Fate::kept;
-    return best_.apart.contains(one.value) ? Fate::made_apart : Fate::made_again;
+  /// A target not far below the highest peaks, so that these go first. It does not depend on the
+  /// budget: a larger one must not be refused what a smaller one finds.
+  void aim_below(Trial& current) {
+    constexpr double kNextPeak = 0.8;
+    target_ = static_cast<std::size_t>(kNextPeak * static_cast<double>(current.most_alive));
+    current = plan(current.dropped, current.apart);
   }
 
-  /// Considers the best choice with these changes; whether the arena becomes smaller.
-  bool change(const std::vector<Change>& changes) {
-    Dropped dropped = best_.dropped;
-    Dropped apart = best_.apart;
+  /// Gives one value after the other another fate, or that of a neighbour in exchange, or some
+  /// neighbours one fate; `takes` makes a trial the current one or leaves it. Whether any was taken
+  /// and there may be more.
+  template <class IsOver, class Takes>
+  bool sweep(Trial& current, const IsOver& is_over, const Takes& takes) {
+    constexpr std::ptrdiff_t kReach = 4;
+    bool changed = false;
+    const auto attempt = [&](const std::vector<Change>& changes) {
+      std::optional<Trial> trial = with(current, changes);
+      if (trial) changed |= takes(*trial);
+    };
+    for (auto one = candidates_.begin(); one != candidates_.end(); ++one) {
+      const auto end = one + std::min(kReach, candidates_.end() - one);
+      for (const Fate fate : {Fate::kept, Fate::made_again, Fate::made_apart}) {
+        std::vector<Change> run;
+        for (auto other = one; other != end; ++other) {
+          run.emplace_back(&*other, fate);
+          attempt(run);
+        }
+      }
+      for (auto other = one + 1; other != end; ++other) {
+        attempt({{&*one, fate_of(current, *other)}, {&*other, fate_of(current, *one)}});
+      }
+      if (is_over()) return false;
+    }
+    return changed;
+  }
+
+  static Fate fate_of(const Trial& trial, const Candidate& one) {
+    if (!trial.dropped.contains(one.value)) return Fate::kept;
+    return trial.apart.contains(one.value) ? Fate::made_apart : Fate::made_again;
+  }
+
+  /// The trial with these changes, considered; nothing where they change nothing.
+  std::optional<Trial> with(const Trial& from, const std::vector<Change>& changes) {
+    Dropped dropped = from.dropped;
+    Dropped apart = from.apart;
     const auto put = [](Dropped& set, const Value* value, bool is_in) {
       is_in ? void(set.insert(value)) : void(set.erase(value));
     };
@@ -351,10 +335,10 @@ class BudgetSearch {
       put(dropped, one->value, fate != Fate::kept);
       put(apart, one->value, fate == Fate::made_apart);
     }
-    if (dropped == best_.dropped && apart == best_.apart) return false;
-    const std::size_t before = best_.bytes;
-    consider(std::move(dropped), std::move(apart));
-    return best_.bytes < before;
+    if (dropped == from.dropped && apart == from.apart) return std::nullopt;
+    Trial trial = plan(std::move(dropped), std::move(apart));
+    take_if_better(trial);
+    return trial;
   }
 
   void keep_the_dearest() {
@@ -367,13 +351,14 @@ class BudgetSearch {
                              [](const Candidate* one) { return one->density(); });
     if (dearest.size() > kTries) dearest.resize(kTries);
     for (const Candidate* one : dearest) {
-      for (const Fate fate : {Fate::made_again, Fate::kept}) change({{one, fate}});
+      for (const Fate fate : {Fate::made_again, Fate::kept}) with(best_, {{one, fate}});
     }
   }
 
   Graph& graph_;
   WorkspaceBytes& workspaces_;
   std::size_t budget_ = 0;
+  std::size_t target_ = kUnknown;  ///< of bytes alive, while the search shrinks
   std::vector<Node*> given_order_;
   const Node* boundary_;
   std::vector<Candidate> candidates_;

@@ -19,24 +19,6 @@ int step_count(const std::vector<Lifetime>& lifetimes) {
   return last + 1;
 }
 
-std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
-  const auto steps = static_cast<std::size_t>(step_count(lifetimes));
-  std::vector<std::size_t> starts(steps + 1);
-  std::vector<std::size_t> ends(steps + 1);
-  for (const Lifetime& lifetime : lifetimes) {
-    starts[static_cast<std::size_t>(lifetime.first)] += aligned(lifetime.bytes);
-    ends[static_cast<std::size_t>(lifetime.last + 1)] += aligned(lifetime.bytes);
-  }
-  std::size_t alive = 0;
-  std::size_t most = 0;
-  for (std::size_t step = 0; step < starts.size(); ++step) {
-    alive += starts[step];
-    alive -= ends[step];
-    most = std::max(most, alive);
-  }
-  return most;
-}
-
 /// Places the buffers one after the other, in this order.
 MemoryPlan place(const std::vector<Lifetime>& lifetimes, const std::vector<std::size_t>& order) {
   MemoryPlan plan;
@@ -56,6 +38,18 @@ MemoryPlan place(const std::vector<Lifetime>& lifetimes, const std::vector<std::
 
 }  // namespace
 
+std::vector<std::size_t> alive_bytes(const std::vector<Lifetime>& lifetimes) {
+  // The difference from one step to the next; less than nothing wraps round, and back.
+  std::vector<std::size_t> alive(static_cast<std::size_t>(step_count(lifetimes)) + 1);
+  for (const Lifetime& lifetime : lifetimes) {
+    alive[static_cast<std::size_t>(lifetime.first)] += aligned(lifetime.bytes);
+    alive[static_cast<std::size_t>(lifetime.last + 1)] -= aligned(lifetime.bytes);
+  }
+  alive.pop_back();
+  std::partial_sum(alive.begin(), alive.end(), alive.begin());
+  return alive;
+}
+
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -65,7 +59,9 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   };
   sort_by([](const Lifetime& one) { return one.bytes; });
   MemoryPlan best = place(lifetimes, order);
-  best.lower_bound_bytes = most_alive(lifetimes);
+  for (const std::size_t bytes : alive_bytes(lifetimes)) {
+    best.lower_bound_bytes = std::max(best.lower_bound_bytes, bytes);
+  }
   const auto try_order = [&] {
     if (best.arena_bytes == best.lower_bound_bytes) return;
     MemoryPlan other = place(lifetimes, order);

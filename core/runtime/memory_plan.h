@@ -20,6 +20,9 @@ struct MemoryPlan {
   std::size_t lower_bound_bytes = 0;
 };
 
+/// The bytes that are alive at each step, as they would lie in an arena.
+std::vector<std::size_t> alive_bytes(const std::vector<Lifetime>& lifetimes);
+
 /// Places buffers in one arena so that no two that live at the same step overlap. Greedy: one after
 /// the other, each at the lowest offset that is free throughout its lifetime. The largest come
 /// first; where that wastes memory, the longest-lived, and those largest by bytes and steps

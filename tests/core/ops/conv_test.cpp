@@ -106,6 +106,21 @@ TEST(ConvInputGrad, ScattersAndLeavesWhatNoWindowMet) {
   }
 }
 
+TEST(ConvInputGrad, AddsToAnAddend) {
+  const Tensor dy = Tensor::from<float>({1, 1, 2}, {5, 7});
+  const Tensor w = Tensor::from<float>({1, 1, 1}, {2});
+  const Tensor addend = Tensor::from<float>({1, 1, 4}, {100, 200, 300, 400});
+  const Attributes attributes{{"shape", Ints{1, 1, 4}}, {"strides", Ints{2}}};
+  for (const auto& dx : by_all("ConvInputGrad", kInternalDomain, {dy, w, addend}, attributes)) {
+    EXPECT_THAT(dx, ElementsAre(110, 200, 314, 400));
+  }
+  const Tensor one = Tensor::from<float>({1}, {1});
+  EXPECT_EQ(kind_of([&] {
+              call_internal_op("ConvInputGrad", {dy, w, one}, attributes);
+            }),
+            ErrorKind::shape);
+}
+
 TEST(ConvWeightGrad, CorrelatesInputAndGradient) {
   const Tensor x = counted({1, 1, 3});
   const Tensor dy = Tensor::from<float>({1, 1, 2}, {10, 100});
