@@ -28,8 +28,9 @@ void* allocate_aligned(std::size_t bytes) {
   constexpr std::size_t kLargePage = std::size_t{2} << 20;
   constexpr std::size_t kWorthIt = 2 * kLargePage;
   if (bytes >= kWorthIt) {
-    void* const memory = std::aligned_alloc(kLargePage, bytes);
-    if (memory != nullptr) madvise(memory, bytes, MADV_HUGEPAGE);
+    void* memory = nullptr;  // std::aligned_alloc wants a multiple of the alignment
+    if (posix_memalign(&memory, kLargePage, bytes) != 0) return nullptr;
+    madvise(memory, bytes, MADV_HUGEPAGE);
     return memory;
   }
 #endif
