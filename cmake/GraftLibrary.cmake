@@ -95,5 +95,5 @@ function(graft_test folder)
     TEST_PREFIX ${folder}.
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
     # Tests run side by side: a waiting thread that spins would starve the other test.
-    PROPERTIES LABELS ${folder} TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)
+    PROPERTIES LABELS ${folder} TIMEOUT 600 ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
