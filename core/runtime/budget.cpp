@@ -253,7 +253,7 @@ class BudgetSearch {
   /// Where no schedule of checkpoints fits: changes the best as long as less stands over a target.
   /// The larger the graph, the fewer plans: a refusal should not take long.
   void shrink() {
-    constexpr std::size_t kNodesPlanned = 300'000;
+    constexpr std::size_t kNodesPlanned = 600'000;
     const std::size_t most_plans = plans_ + kNodesPlanned / graph_.nodes().size();
     Trial current = best_;
     const auto is_over = [&] { return best_.bytes <= budget_ || plans_ > most_plans; };
