@@ -161,6 +161,7 @@ std::vector<Sample> matmul_samples() {
       {.name = "over_threads", .inputs = {{{67, 33}}, {{33, 131}}}},
       {"row_over_threads", {{{1, 301}}, {{301, 213}}}},
       {"column_over_threads", {{{301, 213}}, {{213, 1}}}},
+      {"large_b", {{{3, 17}}, {{17, 31000}}}},
   };
 }
 

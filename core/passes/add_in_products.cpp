@@ -90,7 +90,8 @@ std::optional<Match> match(Node& add, const Places& places) {
     const std::optional<Shape> shape = shape_of(addend);
     if (product == nullptr || !shape || places.are_apart(product, &add)) continue;
     const Shape& result = product->output()->known_shape();
-    const bool fits = result.size() == sum->size() && add.input(i)->known_shape() == *sum &&
+    const bool fits = product->output()->dtype() == dtype &&  // a view may read bits anew
+                      result.size() == sum->size() && add.input(i)->known_shape() == *sum &&
                       (*shape == *sum || is_row(*shape, *sum, result));
     if (fits && (!found || places.is_later(product, found->product))) {
       found = Match{&add, product, addend};
@@ -109,8 +110,10 @@ void fuse(Graph& graph, const Match& match) {
   const Shape matrix{product.size() / columns, columns};
   const bool is_whole = addend.shape().size() == product.size();
   const Expr rows = a.rank() == 2 ? a : reshape(a, {matrix[0], last_dim(a.shape())});
+  Attributes attributes = match.product->attributes;
+  attributes.erase("beta");  // without C it may be anything
   const Expr y = call("Gemm", {rows, b, reshape(addend, is_whole ? matrix : Shape{columns})},
-                      match.product->attributes);
+                      std::move(attributes));
   graph.replace_all_uses(match.add->output(),
                          reshape(y, match.add->output()->known_shape()).value());
 }

@@ -53,6 +53,16 @@ TEST(AddInProducts, OfTwoProductsTheLaterOne) {
   EXPECT_EQ(net.graph.nodes().size(), 2U);
 }
 
+/// Without C, beta says nothing, so it must not come to scale what is added.
+TEST(AddInProducts, TheAddendIsNotScaled) {
+  test::SmallNet net;
+  const Attributes idle{{"beta", 0.5F}};
+  const Expr y = call("Gemm", {net.input("x", {4, 3}), net.input("w", {3, 5})}, idle);
+  net.graph.add_output(call("Add", {y, net.input("bias", {5})}).value());
+  EXPECT_TRUE(passes::add_in_products(net.graph));
+  EXPECT_FALSE(net.graph.nodes().back()->attributes.has("beta"));
+}
+
 /// Whether the sum of a product [4,3] x `w` and `addend` is joined.
 bool joins(const Shape& w, const Shape& addend, DType dtype = DType::f32) {
   test::SmallNet net;
