@@ -15,6 +15,9 @@ dnnl::memory::data_type onednn_type(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
+/// Kernels call oneDNN's products without an engine too, so that onednn_engine() would be too late.
+[[maybe_unused]] const bool kIsLimited = settle_onednn_isa();
+
 }  // namespace
 
 dnnl::engine& onednn_engine() {

@@ -13,6 +13,10 @@ namespace graft {
 dnnl::engine& onednn_engine();
 dnnl::stream& onednn_stream();
 
+/// Keeps oneDNN from instructions that this machine claims and does not run (it would die of
+/// SIGILL), unless the environment names its instructions (ONEDNN_MAX_CPU_ISA). Whether it did.
+bool settle_onednn_isa() noexcept;
+
 /// Where an operand lies in a call: an input, an output, or some bytes of the workspace.
 struct OnednnSlot {
   enum class Kind { input, output, workspace };
