@@ -97,11 +97,14 @@ PlannedStep TrainStep::State::make_plan(StepKind kind, const std::vector<ValueTy
   StepGraph built =
       build_step_graph(model, options, {parameters, ties}, input_types, types.back(), kind, state);
   const std::int64_t classes = class_count(options.loss, built.graph->outputs()[1]->known_shape());
-  constexpr double kShareWorthItsMemory = 0.05;  // adr/0011
+  // adr/0011: below, the process itself takes as much.
+  constexpr double kShareWorthItsMemory = 0.05;
+  constexpr std::size_t kAmpleBytes = 64'000'000;
   Plan plan(std::move(built.graph), {.device = target_device,
                                      .poison = options.poison,
                                      .memory_budget = options.memory_budget,
-                                     .repeated_share = kShareWorthItsMemory});
+                                     .repeated_share = kShareWorthItsMemory,
+                                     .ample_bytes = kAmpleBytes});
   return {kind, std::move(plan), std::move(built.gradient_names), classes};
 }
 

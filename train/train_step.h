@@ -47,9 +47,9 @@ struct TrainOptions {
   /// Of Dropout.
   std::uint64_t seed = 0;
   /// The most bytes for activations, gradients and scratch memory (see PlanOptions); 0: as many as
-  /// it takes, but what is cheap to compute again is not kept. Parameters, optimizer state and
-  /// batches come on top. What does not fit is computed again in the backward part, with the same
-  /// bits.
+  /// it takes, but above 64 MB what is cheap to compute again is not kept. Parameters, optimizer
+  /// state and batches come on top. What does not fit is computed again in the backward part, with
+  /// the same bits.
   std::size_t memory_budget = 0;
   /// See PlanOptions::poison.
   bool poison = false;

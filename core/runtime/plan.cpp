@@ -72,17 +72,16 @@ struct Plan::State {
 /// Places everything, within the budget. Adds kernels for nodes that are added.
 Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels) {
   const bool has_budget = options.memory_budget != 0;
-  BudgetedArena fitting;
-  if (!has_budget && options.repeated_share > 0) {
-    fitting = recompute_cheap_values(*graph, workspaces, options.repeated_share);
-  } else {
-    passes::move_updates(*graph);
-    const std::vector<Node*> order = node_order(*graph);
-    Arena whole = order_and_plan(*graph, workspaces);
-    if (!has_budget || whole.bytes <= options.memory_budget) return whole;
-    reorder(*graph, order);
-    fitting = fit_budget(*graph, workspaces, options.memory_budget);
-  }
+  const bool may_repeat = has_budget || options.repeated_share > 0;
+  const std::size_t enough = has_budget ? options.memory_budget : options.ample_bytes;
+  passes::move_updates(*graph);
+  const std::vector<Node*> order = node_order(*graph);
+  Arena whole = order_and_plan(*graph, workspaces);
+  if (!may_repeat || whole.bytes <= enough) return whole;
+  reorder(*graph, order);
+  BudgetedArena fitting = has_budget
+                              ? fit_budget(*graph, workspaces, options.memory_budget)
+                              : recompute_cheap_values(*graph, workspaces, options.repeated_share);
   for (const passes::Repeat& repeat : fitting.repeats) {
     if (kernels.contains(repeat.original)) {
       kernels[repeat.node] = prepare_kernel(*repeat.node, *options.device);

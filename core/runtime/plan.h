@@ -28,6 +28,9 @@ struct PlanOptions {
   /// Of a training step without a budget: the share of its work that may be done twice to save
   /// memory (see recompute_cheap_values). 0: every value that the backward part reads is kept.
   double repeated_share = 0;
+  /// An arena of up to so many bytes need not become smaller: without a budget, such a step keeps
+  /// every value all the same.
+  std::size_t ample_bytes = 0;
 };
 
 /// What one step is and what it cost while profiling was on.

@@ -53,7 +53,7 @@ Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, floa
 void add_memory_argument(CLI::App& app, std::size_t& budget) {
   app.add_option("--memory", budget,
                  "most bytes for activations, gradients and scratch memory, as 512M or 2G: what "
-                 "does not fit is computed again (default: no limit; what is cheap to "
+                 "does not fit is computed again (default: no limit; above 64 MB, what is cheap to "
                  "compute again is not kept)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 50));
