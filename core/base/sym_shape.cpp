@@ -4,9 +4,14 @@
 
 namespace graft {
 
+const std::string& Dim::symbol() const {
+  static const std::string kNone;
+  return symbol_ == nullptr ? kNone : *symbol_;
+}
+
 bool Dim::same_as(const Dim& other) const {
   if (is_known() || other.is_known()) return value_ == other.value_;
-  return !symbol_.empty() && symbol_ == other.symbol_;
+  return !symbol().empty() && symbol() == other.symbol();
 }
 
 std::optional<Shape> SymShape::known() const {

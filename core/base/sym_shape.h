@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -18,22 +19,25 @@ class Dim {
   Dim() = default;
   /// Unknown when negative.
   Dim(std::int64_t value) : value_(value < 0 ? -1 : value) {}  // NOLINT: a number is a dim
-  explicit Dim(std::string symbol) : symbol_(std::move(symbol)) {}
+  explicit Dim(std::string symbol)
+      : symbol_(std::make_shared<const std::string>(std::move(symbol))) {}
 
   bool is_known() const { return value_ >= 0; }
   /// Only when known.
   std::int64_t value() const { return value_; }
   /// Empty when known or unknown.
-  const std::string& symbol() const { return symbol_; }
+  const std::string& symbol() const;
 
   /// Equal values, or equal non-empty names. An unknown dim equals nothing, not even itself.
   bool same_as(const Dim& other) const;
   /// Structural equality (for files and tests): two unknown dims are equal.
-  friend bool operator==(const Dim& a, const Dim& b) = default;
+  friend bool operator==(const Dim& a, const Dim& b) {
+    return a.value_ == b.value_ && a.symbol() == b.symbol();
+  }
 
  private:
   std::int64_t value_ = -1;
-  std::string symbol_;
+  std::shared_ptr<const std::string> symbol_;  // most have none, and there are many
 };
 
 /// Dimensions of a value in the graph; the rank is known, each dim may not be.

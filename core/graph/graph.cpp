@@ -67,12 +67,12 @@ void Graph::disconnect() {
 
 Value* Graph::make_value(std::string_view value_name) {
   std::string chosen = value_name.empty() ? unique_name("value") : std::string(value_name);
-  const auto [at, is_new] = by_name_.try_emplace(std::move(chosen), nullptr);
+  std::unique_ptr<Value> value(new Value(this, std::move(chosen)));
+  const auto [at, is_new] = by_name_.try_emplace(value->name_, value.get());
   if (!is_new) {
     fail(ErrorKind::model, "graph '", name, "' already has a value named '", at->first, "'");
   }
-  at->second = new Value(this, at->first);  // NOLINT: the caller owns it at once
-  return at->second;
+  return value.release();  // the caller owns it at once
 }
 
 Value* Graph::add_input(std::string_view value_name, ValueType type) {
@@ -189,7 +189,7 @@ Node* Graph::next(const Node* node) const {
 }
 
 Value* Graph::find(std::string_view value_name) const {
-  const auto at = by_name_.find(std::string(value_name));
+  const auto at = by_name_.find(value_name);
   return at == by_name_.end() ? nullptr : at->second;
 }
 
@@ -232,7 +232,7 @@ void Graph::replace_all_uses(Value* from, Value* to) {
   if (from == to) return;
   for (const Use& use : std::exchange(from->uses_, {})) {
     use.node->inputs_[static_cast<std::size_t>(use.index)] = to;
-    to->uses_.push_back(use);
+    to->add_use(use);
   }
   if (!from->is_graph_output()) return;
   std::vector<Value*> outputs = from->graph().outputs();

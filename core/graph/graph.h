@@ -94,7 +94,7 @@ class Graph {
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<Value*> initializers_;
-  std::unordered_map<std::string, Value*> by_name_;
+  std::unordered_map<std::string_view, Value*> by_name_;  // the values' own names
   std::unordered_map<std::string, int> next_suffix_;
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <list>
 #include <memory>
 #include <string>
@@ -10,6 +12,8 @@
 #include "core/graph/value.h"
 
 namespace graft {
+
+struct OpDef;
 
 /// The domain of ops that exist only inside a training step and never reach a file.
 inline constexpr std::string_view kInternalDomain = "ai.graft";
@@ -35,7 +39,9 @@ class Node {
   /// Null where an optional input is left out.
   const std::vector<Value*>& inputs() const { return inputs_; }
   /// Null when left out or past the end.
-  Value* input(int index) const;
+  Value* input(int index) const {
+    return index < input_count() ? inputs_[static_cast<std::size_t>(index)] : nullptr;
+  }
   int input_count() const { return static_cast<int>(inputs_.size()); }
   /// Connects another value; grows the list with left-out inputs as needed. Use lists follow.
   void set_input(int index, Value* value);
@@ -44,27 +50,34 @@ class Node {
 
   int output_count() const { return static_cast<int>(outputs_.size()); }
   /// Null when left out or past the end.
-  Value* output(int index = 0) const;
+  Value* output(int index = 0) const {
+    return index < output_count() ? outputs_[static_cast<std::size_t>(index)].get() : nullptr;
+  }
 
-  Attributes attributes{};
   std::string doc{};
   /// Fields of the file's node that Graft does not interpret. Only io reads and writes it.
   std::string preserved{};
+  Attributes attributes{};
+  /// The op's definition, once it was looked up. Only OpRegistry reads and writes it.
+  mutable std::atomic<const OpDef*> definition{nullptr};
 
   /// "Conv node 'conv1'", or "Conv node producing 'y'" when it has no name: for errors.
   std::string label() const;
 
  private:
   friend class Graph;
+  friend class Value;
   Node(Graph* graph, std::string_view op_type, std::string_view domain)
       : graph_(graph), op_type_(op_type), domain_(domain) {}
 
+  // What passes look at lies together.
   Graph* graph_;
+  std::vector<Value*> inputs_;
+  std::vector<std::unique_ptr<Value>> outputs_;
   std::string op_type_;
   std::string domain_;
   std::string name_;
-  std::vector<Value*> inputs_;
-  std::vector<std::unique_ptr<Value>> outputs_;
+  std::vector<std::size_t> use_places_;  // where each input's Use stands in its value's list
   std::list<std::unique_ptr<Node>>::iterator position_;
 };
 

@@ -1,5 +1,9 @@
 #include "core/graph/value.h"
 
+#include <algorithm>
+
+#include "core/graph/node.h"
+
 namespace graft {
 
 std::ostream& operator<<(std::ostream& out, const ValueType& type) {
@@ -17,6 +21,28 @@ Shape Value::known_shape() const {
   const std::optional<Shape> known = type_.shape ? type_.shape->known() : std::nullopt;
   if (!known) fail(ErrorKind::shape, "the shape of '", name_, "' is not known: ", type_);
   return *known;
+}
+
+/// Makes no Shape: plans ask for the bytes of each value again and again.
+std::size_t Value::bytes() const {
+  const bool is_known = type_.shape && std::ranges::all_of(*type_.shape, &Dim::is_known);
+  if (!is_known) return bytes_of(dtype(), known_shape().size());  // says what is missing
+  std::int64_t size = 1;
+  for (const Dim& dim : *type_.shape) size = checked_multiply(size, dim.value());
+  return bytes_of(dtype(), size);
+}
+
+void Value::add_use(const Use& use) {
+  use.node->use_places_[static_cast<std::size_t>(use.index)] = uses_.size();
+  uses_.push_back(use);
+}
+
+/// In constant time: a learning rate is read by thousands of nodes.
+void Value::drop_use(std::size_t place) {
+  const Use moved = uses_.back();
+  uses_[place] = moved;
+  moved.node->use_places_[static_cast<std::size_t>(moved.index)] = place;
+  uses_.pop_back();
 }
 
 void Value::set_initializer(Tensor tensor) {

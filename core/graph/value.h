@@ -51,7 +51,8 @@ class Value {
   Node* producer() const { return producer_; }
   /// Which of the producer's outputs this is; 0 without a producer.
   int output_index() const { return output_index_; }
-  /// Readers, bodies of If, Loop and Scan included, in the order in which they were connected.
+  /// Readers, bodies of If, Loop and Scan included, in the order in which they were connected; the
+  /// last takes the place of one that is disconnected.
   std::span<const Use> uses() const { return uses_; }
   bool is_graph_input() const { return is_input_; }
   bool is_graph_output() const { return output_count_ > 0; }
@@ -64,6 +65,8 @@ class Value {
   void set_type(ValueType type) { type_ = std::move(type); }
   /// The concrete shape. Throws Error{shape} naming the value if it is not fully known.
   Shape known_shape() const;
+  /// Of all elements. Throws as `known_shape` does.
+  std::size_t bytes() const;
 
   bool is_initializer() const { return initializer_.defined(); }
   /// Not defined unless this is an initializer.
@@ -71,6 +74,12 @@ class Value {
   /// Replaces the initializer's tensor handle. Throws Error{argument} if this is not one, or if
   /// type or shape differ.
   void set_initializer(Tensor tensor);
+
+  /// What a file held beside name, type and tensor. Only io reads and writes these.
+  std::string preserved_info{};
+  std::string preserved_tensor{};
+  /// The file lists this value in value_info.
+  bool in_value_info = false;
 
   /// An initializer whose elements change between runs (a parameter, a running statistic, optimizer
   /// state): inference and folding must not look at them.
@@ -80,26 +89,23 @@ class Value {
   /// initializers of a graph are row-major always.
   Layout layout = Layout::row_major;
 
-  /// What a file held beside name, type and tensor. Only io reads and writes these.
-  std::string preserved_info{};
-  std::string preserved_tensor{};
-  /// The file lists this value in value_info.
-  bool in_value_info = false;
-
  private:
   friend class Graph;
   friend class Node;
   Value(Graph* graph, std::string name) : graph_(graph), name_(std::move(name)) {}
+  void add_use(const Use& use);
+  void drop_use(std::size_t place);
 
+  // What passes look at lies together.
   Graph* graph_;
-  std::string name_;
   Node* producer_ = nullptr;
-  int output_index_ = 0;
   std::vector<Use> uses_;
   ValueType type_;
-  Tensor initializer_;
-  bool is_input_ = false;
+  int output_index_ = 0;
   int output_count_ = 0;
+  bool is_input_ = false;
+  Tensor initializer_;
+  std::string name_;
 };
 
 }  // namespace graft

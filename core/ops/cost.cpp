@@ -86,7 +86,7 @@ bool is_any(const Node& node, std::string_view domain,
 }
 
 std::size_t bytes_of_value(const Value* value) {
-  return value == nullptr ? 0 : bytes_of(value->dtype(), value->known_shape().size());
+  return value == nullptr ? 0 : value->bytes();
 }
 
 }  // namespace

@@ -34,6 +34,16 @@ const OpDef* OpRegistry::find(std::string_view op, std::string_view domain) cons
   return at == by_name_.end() ? nullptr : at->second;
 }
 
+/// Passes ask for the same node's definition again and again.
+const OpDef* OpRegistry::find(const Node& node) const {
+  const OpDef* def = node.definition.load(std::memory_order_relaxed);
+  if (def == nullptr) {
+    def = find(node.op_type(), node.domain());
+    node.definition.store(def, std::memory_order_relaxed);
+  }
+  return def;
+}
+
 const OpDef& OpRegistry::get(const Node& node) const {
   const OpDef* const def = find(node);
   if (def == nullptr) {

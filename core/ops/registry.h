@@ -41,7 +41,7 @@ class OpRegistry {
   void add(OpDef def);
   /// Null when unknown.
   const OpDef* find(std::string_view op, std::string_view domain = "") const;
-  const OpDef* find(const Node& node) const { return find(node.op_type(), node.domain()); }
+  const OpDef* find(const Node& node) const;
   /// Throws Error{unsupported} naming op and node.
   const OpDef& get(const Node& node) const;
   const std::deque<OpDef>& all() const { return defs_; }

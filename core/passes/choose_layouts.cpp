@@ -198,9 +198,7 @@ class LayoutChooser {
     return node->output(0);
   }
 
-  static double bytes(const Value* value) {
-    return static_cast<double>(bytes_of(value->dtype(), value->known_shape().size()));
-  }
+  static double bytes(const Value* value) { return static_cast<double>(value->bytes()); }
 
   Graph& graph_;
   Device& device_;

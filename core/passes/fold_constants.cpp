@@ -21,8 +21,7 @@ bool all_types_known(const Node& node) {
   for (int i = 0; i < node.output_count(); ++i) {
     if (!known(node.output(i))) return false;
     if (node.output(i) != nullptr &&
-        bytes_of(node.output(i)->dtype(), node.output(i)->known_shape().size()) >
-            static_cast<std::size_t>(kLargestFoldedBytes)) {
+        node.output(i)->bytes() > static_cast<std::size_t>(kLargestFoldedBytes)) {
       return false;
     }
   }

@@ -97,9 +97,9 @@ class Fuser {
       for (const Use& use : root->uses()) {
         if (updates_state(*use.node) && position(use.node) < position(&reader)) return false;
       }
-      if (root->is_variable || is_over(*input, reader)) held += bytes(*input);
+      if (root->is_variable || is_over(*input, reader)) held += input->bytes();
     }
-    return held < bytes(*producer->output());
+    return held < producer->output()->bytes();
   }
 
   /// Whether the value was made in the step and no one reads it as late as that.
@@ -111,10 +111,6 @@ class Fuser {
   }
 
   int position(const Node* node) const { return position_.at(node); }
-
-  static std::size_t bytes(const Value& value) {
-    return bytes_of(value.dtype(), value.known_shape().size());
-  }
 
   Graph& graph_;
   Device& device_;

@@ -32,7 +32,7 @@ bool is_view(const Node& node) {
 }
 
 double bytes(const Value* value) {
-  return static_cast<double>(bytes_of(value->dtype(), value->known_shape().size()));
+  return static_cast<double>(value->bytes());
 }
 
 /// What the links read from outside, each value once; constants of one element are left out.

@@ -31,12 +31,8 @@ bool pays(const Node& update, const Node& product) {
   if (only_adds(update)) return true;
   constexpr std::size_t kSecondCacheBytes = std::size_t{1} << 20;
   constexpr std::size_t kOfOperands = 4;
-  const auto bytes = [](const Value* value) {
-    return bytes_of(value->dtype(), value->known_shape().size());
-  };
-  return bytes(product.output()) >=
-         std::max(kSecondCacheBytes,
-                  kOfOperands * (bytes(product.input(0)) + bytes(product.input(1))));
+  const std::size_t of_operands = product.input(0)->bytes() + product.input(1)->bytes();
+  return product.output()->bytes() >= std::max(kSecondCacheBytes, kOfOperands * of_operands);
 }
 
 /// The product that makes the gradient for this update alone.

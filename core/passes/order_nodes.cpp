@@ -106,7 +106,7 @@ class Scheduler {
     const auto [index, is_new] = block_of_.try_emplace(value, static_cast<int>(blocks_.size()));
     if (is_new) {
       const bool is_freed = value->producer() != nullptr && !value->is_graph_output();
-      const auto bytes = is_freed ? bytes_of(value->dtype(), value->known_shape().size()) : 0;
+      const auto bytes = is_freed ? value->bytes() : 0;
       blocks_.push_back({.bytes = static_cast<std::int64_t>(bytes)});
     }
     return index;

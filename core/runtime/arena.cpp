@@ -43,8 +43,12 @@ Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces) {
   Arena given = plan_arena(graph, workspaces);
   const std::vector<Node*> before = node_order(graph);
   if (!passes::order_for_memory(graph)) return given;
-  Arena other = plan_arena(graph, workspaces);
-  if (other.bytes < given.bytes) return other;
+  Demand demand = memory_demand(graph, workspaces);
+  // Where as much is alive at once, no placing helps.
+  if (most_alive_bytes(demand.lifetimes) < given.bytes) {
+    Arena other = place(std::move(demand));
+    if (other.bytes < given.bytes) return other;
+  }
   reorder(graph, before);
   return given;
 }

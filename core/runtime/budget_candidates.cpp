@@ -49,7 +49,7 @@ class Forward {
 
   void consider(const Value* value, std::vector<Candidate>& found) {
     if (value == nullptr || pinned_.contains(value)) return;
-    const auto bytes = static_cast<double>(bytes_of(value->dtype(), value->known_shape().size()));
+    const auto bytes = static_cast<double>(value->bytes());
     constexpr double kWorthAThought = 4096;
     if (bytes < kWorthAThought) return;
     const Node& node = *value->producer();

@@ -50,6 +50,11 @@ std::vector<std::size_t> alive_bytes(const std::vector<Lifetime>& lifetimes) {
   return alive;
 }
 
+std::size_t most_alive_bytes(const std::vector<Lifetime>& lifetimes) {
+  const std::vector<std::size_t> alive = alive_bytes(lifetimes);
+  return alive.empty() ? 0 : std::ranges::max(alive);
+}
+
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -59,9 +64,7 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   };
   sort_by([](const Lifetime& one) { return one.bytes; });
   MemoryPlan best = place(lifetimes, order);
-  for (const std::size_t bytes : alive_bytes(lifetimes)) {
-    best.lower_bound_bytes = std::max(best.lower_bound_bytes, bytes);
-  }
+  best.lower_bound_bytes = most_alive_bytes(lifetimes);
   const auto try_order = [&] {
     if (best.arena_bytes == best.lower_bound_bytes) return;
     MemoryPlan other = place(lifetimes, order);

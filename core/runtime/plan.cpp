@@ -115,7 +115,7 @@ void* Plan::State::address(const Value* value) const {
       return in_arena(
           layout.storage_offsets[static_cast<std::size_t>(layout.storage.of_value.at(value))]);
     case Storage::Place::initializer:
-      return one.tensor.data();
+      return one.elements;
     case Storage::Place::input:
       break;
   }
@@ -281,7 +281,7 @@ std::size_t Plan::step_count() const {
 
 std::vector<StepProfile> Plan::profile() const {
   const auto bytes_of_value = [](const Value* value) {
-    return value == nullptr ? 0 : bytes_of(value->dtype(), value->known_shape().size());
+    return value == nullptr ? 0 : value->bytes();
   };
   std::vector<StepProfile> profiles;
   for (std::size_t i = 0; i < state_->steps.size(); ++i) {

@@ -9,10 +9,6 @@
 namespace graft {
 namespace {
 
-std::size_t value_bytes(const Value& value) {
-  return bytes_of(value.dtype(), value.known_shape().size());
-}
-
 /// Walks the nodes in order and gives each output a storage.
 class Assigner {
  public:
@@ -21,7 +17,7 @@ class Assigner {
   StorageMap run() {
     for (const Value* initializer : graph_.initializers()) {
       add(initializer,
-          {.place = Storage::Place::initializer, .tensor = initializer->initializer()});
+          {.place = Storage::Place::initializer, .elements = initializer->initializer().data()});
     }
     int input_index = 0;
     for (const Value* input : passes::required_inputs(graph_)) {
@@ -66,8 +62,8 @@ class Assigner {
   }
 
   int add(const Value* value, Storage storage) {
-    storage.bytes = value_bytes(*value);
-    map_.storages.push_back(std::move(storage));
+    storage.bytes = value->bytes();
+    map_.storages.push_back(storage);
     const int index = static_cast<int>(map_.storages.size()) - 1;
     map_.of_value[value] = index;
     return index;
@@ -112,7 +108,7 @@ class Assigner {
     // As many bytes in fewer elements: those of the input are read again and again.
     if (storage.place != Storage::Place::arena || storage.last > step ||
         input->known_shape().size() != output.known_shape().size() ||
-        value_bytes(*input) != value_bytes(output) || storage.bytes != value_bytes(output)) {
+        input->bytes() != output.bytes() || storage.bytes != output.bytes()) {
       return false;
     }
     // Another operand or an earlier output in the same memory would be overwritten while read.

@@ -20,7 +20,7 @@ struct Storage {
   int first = 0;
   int last = 0;
   int input_index = -1;
-  Tensor tensor{};  ///< of an initializer
+  void* elements = nullptr;  ///< of an initializer
 };
 
 /// Which memory each value lives in.

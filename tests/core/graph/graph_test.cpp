@@ -201,7 +201,44 @@ TEST(Graph, ManyReadersOfOneValueTakeLinearTime) {
   Value* const other = graph.add_input("other", f32({2}));
   graph.replace_all_uses(x, other);
   EXPECT_EQ(other->uses().size(), static_cast<std::size_t>(kCount));
+  for (int i = 0; i < kCount; ++i) {  // from the front, each read once more at the end
+    graph.add_node("Neg", "", {other}, {"again" + std::to_string(i)});
+    graph.remove(graph.nodes().front().get());
+  }
+  EXPECT_EQ(other->uses().size(), static_cast<std::size_t>(kCount));
 }  // and its end: quadratic would be minutes
+
+TEST(Graph, TheLastReaderTakesThePlaceOfOneThatLeaves) {
+  Graph graph;
+  Value* const x = graph.add_input("x", f32({2}));
+  std::vector<Node*> nodes;
+  for (const char* name : {"a", "b", "c"}) nodes.push_back(graph.add_node("Neg", "", {x}, {name}));
+  Node* const both = graph.add_node("Mul", "", {x, x}, {"square"});
+  nodes[0]->set_input(0, nullptr);
+  EXPECT_THAT(x->uses(),
+              ElementsAre(Use{both, 1}, Use{nodes[1], 0}, Use{nodes[2], 0}, Use{both, 0}));
+  both->set_input(1, nodes[2]->output());
+  both->trim_inputs();
+  graph.remove(nodes[1]);
+  EXPECT_THAT(x->uses(), ElementsAre(Use{both, 0}, Use{nodes[2], 0}));
+  verify(graph);
+}
+
+TEST(Value, BytesOfAllElements) {
+  Graph graph;
+  EXPECT_EQ(graph.add_input("x", f32({2, 3}))->bytes(), 24U);
+  EXPECT_EQ(graph.add_input("scalar", f32({}))->bytes(), 4U);
+  const Value* const open = graph.add_input("open", {DType::f32, SymShape{Dim("batch"), Dim(3)}});
+  const Error error = error_of([&] { open->bytes(); });
+  EXPECT_EQ(error.kind(), ErrorKind::shape);
+  EXPECT_THAT(error.what(), HasSubstr("f32[batch,3]"));
+  EXPECT_EQ(kind_of([&] { graph.add_input("rankless", {})->bytes(); }), ErrorKind::shape);
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  EXPECT_EQ(kind_of([&] {
+              graph.add_input("huge", f32({kHuge, kHuge}))->bytes();
+            }),
+            ErrorKind::shape);
+}
 
 TEST(GraphClone, IsEqualAndIndependent) {
   const auto graph = branching();
