@@ -57,10 +57,11 @@ class Repeater {
     if (!is_dropped(value)) return value;
     const std::vector<Node*> missing = missing_for(value, reader);
     // Once a variable is updated, what was made of it cannot be made anew.
-    if (!copies_.contains(value) ||
-        !std::ranges::any_of(missing, [&](const Node* node) { return reads_updated(*node); })) {
-      for (Node* node : missing) copy(*node, reader);
+    if (std::ranges::any_of(missing, [&](const Node* node) { return reads_updated(*node); })) {
+      const Copy* const earlier = copies_.find(value);
+      return earlier == nullptr ? value : earlier->value;
     }
+    for (Node* node : missing) copy(*node, reader);
     return copies_.at(value).value;
   }
 
