@@ -79,6 +79,21 @@ Model transformer(int depth) {
   return model;
 }
 
+/// x [N,32,8,8], `depth` convolutions of 3x3 with a Relu behind each; the mean over the image.
+Model convolutions(int depth) {
+  Model model;
+  model.set_opset("", 20);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 32, 8, 8}}));
+  const std::vector<std::int64_t> pads{1, 1, 1, 1};
+  for (int i = 0; i < depth; ++i) {
+    x = call("Relu", {call("Conv", {x, weight(builder, {32, 32, 3, 3})}, {{"pads", pads}})});
+  }
+  graph.add_output(reduce_mean(x, {2, 3}, false).value());
+  return model;
+}
+
 struct Outcome {
   std::vector<float> losses;
   std::vector<Tensor> weights;
@@ -112,8 +127,9 @@ void expect_equal(const Outcome& a, const Outcome& b) {
 }
 
 /// The number behind "at least" in the refusal of a budget of one byte.
-std::size_t least_budget(const Model& model, const Shape& batch) {
-  const Error error = error_of([&] { train(model.clone(), batch, {.memory_budget = 1}); });
+std::size_t least_budget(const Model& model, const Shape& batch, TrainOptions options = {}) {
+  options.memory_budget = 1;
+  const Error error = error_of([&] { train(model.clone(), batch, options); });
   EXPECT_EQ(error.kind(), ErrorKind::memory);
   const std::string text = error.what();
   constexpr std::string_view kLead = "at least ";
@@ -129,13 +145,14 @@ struct Case {
   std::string net;
   Shape batch;
   Optimizer optimizer;
-  Clip clip = {};
+  Precision precision = Precision::f32;
 };
 
 Model make(const Case& one) {
   if (one.net == "deep") return deep_net(12, true);
   if (one.net == "feed_forward") return feed_forward_net(6);
   if (one.net == "transformer") return transformer(3);
+  if (one.net == "convolutions") return convolutions(6);
   return make_net(
       one.net,
       Shape(std::vector<std::int64_t>(one.batch.dims().begin() + 1, one.batch.dims().end())), 10,
@@ -146,9 +163,9 @@ class Budget : public testing::TestWithParam<Case> {};
 
 TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
   const Case& one = GetParam();
-  const TrainOptions options{.optimizer = one.optimizer, .clip = one.clip};
+  const TrainOptions options{.optimizer = one.optimizer, .precision = one.precision};
   const Outcome whole = train(make(one), one.batch, all_kept(options));
-  const std::size_t least = least_budget(make(one), one.batch);
+  const std::size_t least = least_budget(make(one), one.batch, options);
   ASSERT_LT(least, whole.arena_bytes * 4 / 5);
   for (const std::size_t budget : {(least + whole.arena_bytes) / 2, least + least / 8, least}) {
     TrainOptions tight = options;
@@ -163,6 +180,12 @@ TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Nets, Budget,
                          testing::Values(Case{"deep", {256, 16}, SGD{.lr = 0.1F, .momentum = 0.9F}},
+                                         // A bf16 weight is made of one that is updated before
+                                         // its last reader.
+                                         Case{"convolutions",
+                                              {8, 32, 8, 8},
+                                              SGD{.lr = 0.1F},
+                                              Precision::bf16},
                                          Case{"feed_forward", {256, 128}, SGD{.lr = 0.1F}},
                                          Case{"transformer", {8, 32, 64}, AdamW{}},
                                          Case{"resnet20", {6, 3, 16, 16}, AdamW{}},
