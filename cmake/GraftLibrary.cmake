@@ -88,6 +88,7 @@ function(graft_test folder)
   set(name ${folder}_test)
   graft_program(${name} FOLDER tests SOURCES ${sources} LINK ${arg_LINK} GTest::gmock
                 GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${graft_test_options})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
