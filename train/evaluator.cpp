@@ -1,5 +1,7 @@
 #include "train/evaluator.h"
 
+#include <algorithm>
+
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
 #include "core/runtime/recent.h"
@@ -34,10 +36,14 @@ Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
   state_->target_device = &device(options.device);
   state_->options = std::move(options);
   passes::upgrade_opset(state_->model);
-  // Nothing made from what changes between runs is folded into a plan.
-  for (const std::string& name : state_->options.parameters) {
-    Value* const value = state_->model.graph().find(name);
-    if (value != nullptr && value->is_initializer()) value->is_variable = true;
+  // Nothing made from what changes between runs is folded into a plan: parameters and, beside them,
+  // running statistics and weights that are tied to parameters.
+  const std::vector<std::string>& parameters = state_->options.parameters;
+  for (Value* value : state_->model.graph().initializers()) {
+    const Tensor& tensor = value->initializer();
+    const bool may_change = !parameters.empty() && is_float(tensor.dtype()) && tensor.rank() > 0;
+    value->is_variable =
+        may_change || std::ranges::find(parameters, value->name()) != parameters.end();
   }
 }
 

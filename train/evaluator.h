@@ -25,7 +25,8 @@ struct EvaluatorOptions {
   /// The output that the loss judges; empty: the first.
   std::string output = "";
   std::string device = "auto";
-  /// Initializers that change between runs, because they are being trained.
+  /// Initializers that are being trained. Where there are any, all float initializers but scalars
+  /// are taken to change between runs.
   std::vector<std::string> parameters = {};
 };
 

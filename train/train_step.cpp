@@ -51,8 +51,8 @@ struct TrainStep::State {
   std::int64_t parameter_count = 0;
   std::size_t parameter_bytes = 0;
   StateTensors state;
-  std::vector<std::unique_ptr<PlannedStep>> plans;
-  PlannedStep* last = nullptr;
+  std::vector<std::shared_ptr<PlannedStep>> plans;
+  std::shared_ptr<PlannedStep> last;  // that ran; it may be too old to be among the plans
   float base_lr = 0.0F;
   Tensor lr = Tensor::scalar(0.0F);
   Tensor step = Tensor::scalar<std::int64_t>(0);
@@ -67,7 +67,7 @@ struct TrainStep::State {
   void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
   PlannedStep make_plan(StepKind kind, const std::vector<ValueType>& types);
   std::string largest_batch(StepKind kind, std::vector<ValueType> types);
-  PlannedStep& planned(StepKind kind);
+  const std::shared_ptr<PlannedStep>& planned(StepKind kind);
   PlannedStep& last_planned() const {
     if (last == nullptr) fail(ErrorKind::argument, "no step has run yet");
     return *last;
@@ -138,16 +138,16 @@ std::string TrainStep::State::largest_batch(StepKind kind, std::vector<ValueType
                    : text("; a batch of ", most, " fits, this one is ", batch);
 }
 
-PlannedStep& TrainStep::State::planned(StepKind kind) {
-  const auto accepts = [&](const std::unique_ptr<PlannedStep>& planned) {
+const std::shared_ptr<PlannedStep>& TrainStep::State::planned(StepKind kind) {
+  const auto accepts = [&](const std::shared_ptr<PlannedStep>& planned) {
     return planned->kind == kind && planned->plan.accepts(plan_inputs);
   };
-  if (const auto* const found = find_recent(plans, accepts)) return **found;
+  if (const auto* const found = find_recent(plans, accepts)) return *found;
   std::vector<ValueType> types;
   for (const Tensor& input : plan_inputs) types.push_back(type_of(input));
   types.resize(types.size() - 2);  // without rate and step
   try {
-    return *add_recent(plans, std::make_unique<PlannedStep>(make_plan(kind, types)));
+    return add_recent(plans, std::make_shared<PlannedStep>(make_plan(kind, types)));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::memory || options.memory_budget == 0) throw;
     fail(ErrorKind::memory, error.what(), largest_batch(kind, types));
@@ -191,13 +191,13 @@ float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
   s.lr.values<float>()[0] = learning_rate();
   s.step.values<std::int64_t>()[0] = s.updates + 1;
   s.set_inputs(inputs, target);
-  PlannedStep& planned = s.planned(s.next_kind());
-  Plan& plan = planned.plan;
-  check_class_targets(s.options.loss, target, planned.classes);
+  const std::shared_ptr<PlannedStep>& planned = s.planned(s.next_kind());
+  Plan& plan = planned->plan;
+  check_class_targets(s.options.loss, target, planned->classes);
   plan.run(s.plan_inputs, {.step = s.runs});
   ++s.runs;
-  if (planned.kind == StepKind::update || planned.kind == StepKind::apply) ++s.updates;
-  s.last = &planned;
+  if (planned->kind == StepKind::update || planned->kind == StepKind::apply) ++s.updates;
+  s.last = planned;
   return scalar_value(plan.output(0));
 }
 

@@ -95,7 +95,10 @@ class LayoutChooser {
       (is_listed ? operands.free : operands.pinned).push_back(value);
     };
     for (int i = 0; i < node.input_count(); ++i) {
-      sort(node.input(i), lists(rule.inputs, i) || (is_elementwise && rule.inputs.empty()));
+      const bool is_taken = is_elementwise
+                                ? takes(rule, i) && has_axes_of(node.output(0), node.input(i))
+                                : lists(rule.inputs, i);
+      sort(node.input(i), is_taken);
     }
     for (int i = 0; i < node.output_count(); ++i) {
       sort(node.output(i), lists(rule.outputs, i) || is_elementwise);
@@ -108,13 +111,25 @@ class LayoutChooser {
     return operands;
   }
 
+  /// Whether an elementwise op takes that input in either layout.
+  static bool takes(const LayoutRule& rule, int input) {
+    return rule.inputs.empty() || lists(rule.inputs, input);
+  }
+
+  /// The channels of an operand of fewer axes are others than those of the result.
+  static bool has_axes_of(const Value* result, const Value* operand) {
+    return operand != nullptr && operand->known_shape().rank() == result->known_shape().rank();
+  }
+
   /// What broadcasts in an elementwise op lies the same in both layouts.
   static bool is_even(const Node& node, const LayoutRule& rule) {
     const Shape shape = node.output(0)->known_shape();
     for (int i = 0; i < node.input_count(); ++i) {
-      if (node.input(i) == nullptr || !(rule.inputs.empty() || lists(rule.inputs, i))) continue;
-      const Shape operand = with_leading_ones(node.input(i)->known_shape(), shape.rank());
-      if (operand != shape && !is_layout_neutral(operand)) return false;
+      if (node.input(i) == nullptr || !takes(rule, i)) continue;
+      const Shape operand = node.input(i)->known_shape();
+      if (operand != shape && !is_layout_neutral(with_leading_ones(operand, shape.rank()))) {
+        return false;
+      }
     }
     return true;
   }

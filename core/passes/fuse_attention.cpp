@@ -33,13 +33,18 @@ struct Match {
 };
 
 /// Whether what trains, or changes between runs, enters the value.
-bool depends_on_variable(const Value* value, std::unordered_set<const Value*>& seen) {
-  if (value == nullptr || !seen.insert(value).second) return false;
-  if (value->is_variable) return true;
-  const Node* const node = value->producer();
-  return node != nullptr && std::ranges::any_of(node->inputs(), [&](const Value* input) {
-           return depends_on_variable(input, seen);
-         });
+bool depends_on_variable(const Value* start) {
+  std::unordered_set<const Value*> seen;
+  std::vector<const Value*> open{start};
+  while (!open.empty()) {
+    const Value* const value = open.back();
+    open.pop_back();
+    if (value == nullptr || !seen.insert(value).second) continue;
+    if (value->is_variable) return true;
+    const Node* const node = value->producer();
+    if (node != nullptr) open.insert(open.end(), node->inputs().begin(), node->inputs().end());
+  }
+  return false;
 }
 
 /// Whether a product, through a few factors and masks, made the value.
@@ -58,9 +63,8 @@ bool skip_mask(Value*& value, std::vector<Mask>& masks) {
   Node* const node = value->producer();
   if (node == nullptr) return false;
   const auto take = [&](Mask mask, Value* scores) {
-    std::unordered_set<const Value*> seen;
     if (!have_one_shape(scores, value) || !comes_from_product(scores) ||
-        depends_on_variable(mask.value, seen)) {
+        depends_on_variable(mask.value)) {
       return false;
     }
     masks.push_back(mask);

@@ -70,7 +70,7 @@ std::optional<Match> match_gelu(const Node& erf) {
   Value* const x = without_factors(erf.input(0), factor);
   if (!is_near(factor, 1 / std::numbers::sqrt2)) return std::nullopt;
   Value* const result = half_gate(erf.output(), x);
-  if (result == nullptr) return std::nullopt;
+  if (result == nullptr || !have_one_shape(x, result)) return std::nullopt;
   return Match{x, result, "Gelu"};
 }
 
@@ -101,7 +101,9 @@ std::optional<Match> match_tanh_gelu(const Node& tanh) {
     const Value* const cube = without_factors(sum->input(1 - i), share);
     if (!is_near(share, 0.044715) || !is_cube(cube, x)) continue;
     Value* const result = half_gate(tanh.output(), x);
-    if (result != nullptr) return Match{x, result, "Gelu", {{"approximate", "tanh"}}};
+    if (result != nullptr && have_one_shape(x, result)) {
+      return Match{x, result, "Gelu", {{"approximate", "tanh"}}};
+    }
   }
   return std::nullopt;
 }

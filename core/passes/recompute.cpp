@@ -68,13 +68,14 @@ class Repeater {
   void note_updates(const Node& node) {
     for (int i = 0; i < node.output_count(); ++i) {
       const Alias* const state = find_alias(node, i, AliasKind::state);
-      if (state != nullptr) updated_.insert(node.input(state->input));
+      if (state != nullptr) updated_.insert(origin(node.input(state->input)));
     }
   }
 
   bool reads_updated(const Node& node) const {
-    return std::ranges::any_of(node.inputs(),
-                               [&](const Value* input) { return updated_.contains(input); });
+    return std::ranges::any_of(node.inputs(), [&](const Value* input) {
+      return input != nullptr && updated_.contains(origin(input));
+    });
   }
 
   /// Whether `reader` may read a copy that there is.

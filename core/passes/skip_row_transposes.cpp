@@ -102,8 +102,13 @@ std::optional<Match> match(Node& node) {
   const Shape x = node.input(0)->known_shape();
   const Shape source = found.source->known_shape();
   const Shape result = found.back->output()->known_shape();
+  const auto works_on_them = [&](const RowOp& op) {  // a view may have made other rows
+    const Value* const data = op.node->input(op.data);
+    return data->known_shape().size() == source[0] * source[1] * columns_of(data);
+  };
   const bool are_the_rows =
-      x.size() > 0 && source[1] == x[0] && result[1] == x[0] &&
+      x.size() > 0 && std::ranges::all_of(found.before, works_on_them) &&
+      std::ranges::all_of(found.behind, works_on_them) && source[1] == x[0] && result[1] == x[0] &&
       source[0] == x.size(1, static_cast<int>(attributes.get_int("stack_axis", 0))) &&
       result[0] == source[0];
   return are_the_rows ? std::optional(std::move(found)) : std::nullopt;

@@ -25,7 +25,15 @@ void train_batch_norm(Graph& graph, Node& node) {
            node.output(i)->name(), "'), which training cannot give");
     }
   }
-  for (const int statistic : {3, 4}) node.input(statistic)->is_variable = true;
+  for (const int statistic : {3, 4}) {
+    for (const Use& use : node.input(statistic)->uses()) {
+      if (!use.node->is("BatchNormTraining", kInternalDomain)) continue;
+      fail(ErrorKind::unsupported, node.label(), ": ", use.node->label(),
+           " has the same running statistics ('", node.input(statistic)->name(),
+           "'), which a step can update once; give each its own, or freeze scale and bias");
+    }
+    node.input(statistic)->is_variable = true;
+  }
   Builder builder(graph, &node);
   const Node* const training =
       builder.node("BatchNormTraining", kInternalDomain, node.inputs(), 5,

@@ -178,19 +178,17 @@ TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Nets, Budget,
-                         testing::Values(Case{"deep", {256, 16}, SGD{.lr = 0.1F, .momentum = 0.9F}},
-                                         // A bf16 weight is made of one that is updated before
-                                         // its last reader.
-                                         Case{"convolutions",
-                                              {8, 32, 8, 8},
-                                              SGD{.lr = 0.1F},
-                                              Precision::bf16},
-                                         Case{"feed_forward", {256, 128}, SGD{.lr = 0.1F}},
-                                         Case{"transformer", {8, 32, 64}, AdamW{}},
-                                         Case{"resnet20", {6, 3, 16, 16}, AdamW{}},
-                                         Case{"mobilenetv2", {2, 3, 32, 32}, SGD{.lr = 0.01F}}),
-                         [](const auto& one) { return one.param.net; });
+INSTANTIATE_TEST_SUITE_P(
+    Nets, Budget,
+    testing::Values(Case{"deep", {256, 16}, SGD{.lr = 0.1F, .momentum = 0.9F}},
+                    // A bf16 weight is made of one that is updated before
+                    // its last reader.
+                    Case{"convolutions", {8, 32, 8, 8}, SGD{.lr = 0.1F}, Precision::bf16},
+                    Case{"feed_forward", {256, 128}, SGD{.lr = 0.1F}},
+                    Case{"transformer", {8, 32, 64}, AdamW{}},
+                    Case{"resnet20", {6, 3, 16, 16}, AdamW{}},
+                    Case{"mobilenetv2", {2, 3, 32, 32}, SGD{.lr = 0.01F}}),
+    [](const auto& one) { return one.param.net; });
 
 TEST(MemoryBudget, WithoutABudgetALargeStepDoesNotKeepCheapValues) {
   const Case one{"resnet20", {48, 3, 32, 32}, SGD{.lr = 0.1F, .momentum = 0.9F}};

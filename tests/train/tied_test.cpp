@@ -5,8 +5,10 @@
 
 #include "core/base/error.h"
 #include "core/ops/builder.h"
+#include "data/tensor_dataset.h"
 #include "tests/train/nets.h"
 #include "train/train_step.h"
+#include "train/trainer.h"
 
 namespace graft {
 namespace {
@@ -45,6 +47,30 @@ TEST(Tied, TrainsAsOneAndStaysTransposed) {
   EXPECT_THAT(a, testing::Pointwise(testing::FloatNear(1e-6F),
                                     std::vector<float>{0.57F, 1.36F, 2.89F, 3.78F}));
   EXPECT_THAT(content(model, "b"), ElementsAre(a[0], a[2], a[1], a[3]));
+}
+
+/// y = x head^T, head tied to emb: training changes head too, and what is made of it.
+TEST(Tied, AnEvaluatorSeesWhatFollowsAParameter) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape(Shape({4, 2}))}));
+  const std::vector<float> weights{0.5F, -0.25F, 0.75F, 1.0F};
+  const auto parameter = [&](const char* name) {
+    return builder.expr(graph.add_initializer(name, Tensor::from<float>({2, 2}, weights)));
+  };
+  const Expr hidden = tanh(matmul(x, parameter("emb")));
+  graph.add_output(matmul(hidden, transpose(parameter("head"), {1, 0})).value());
+  Trainer trainer(model, {.optimizer = SGD{.lr = 0.5F}, .tied = {{"emb", "head"}}});
+  const Tensor rows = test::random_tensor({4, 2}, 3);
+  const Tensor labels = Tensor::from<std::int64_t>({4}, {0, 1, 1, 0});
+  DataLoader loader(tensor_dataset({{"x", rows}}, {"y", labels}), {.batch = 4});
+  const double before = trainer.evaluate(loader).loss;
+  trainer.fit(loader, {.epochs = 20});
+  const double after = trainer.evaluate(loader).loss;
+  EXPECT_LT(after, before);
+  EXPECT_EQ(after, Evaluator(model).run(loader).loss);
 }
 
 TEST(Tied, RefusesWhatIsNotOneParameter) {

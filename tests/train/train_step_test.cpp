@@ -71,6 +71,16 @@ TEST(TrainStep, PlansBeforeTheFirstStepAndChangesNothing) {
               HasSubstr("shape: input"));
 }
 
+TEST(TrainStep, WhatRanLastCanBeAskedThoughItsPlanGaveWayToOthers) {
+  Model model = test::linear_model();
+  TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.1F}});
+  step.run({Tensor::from<float>({1, 2}, {1, -1})}, Tensor::zeros(DType::f32, {1, 2}));
+  for (std::int64_t batch = 2; batch < 40; ++batch) {
+    step.plan({Tensor::zeros(DType::f32, {batch, 2})}, Tensor::zeros(DType::f32, {batch, 2}));
+  }
+  EXPECT_THAT(floats(step.prediction()), ElementsAre(-1.5F, -2.5F));
+}
+
 TEST(TrainStep, WithoutAnOptimizerGradientsAreKeptAndNothingChanges) {
   Model model = test::linear_model();
   TrainStep step(model, {.loss = mse(), .optimizer = std::nullopt});

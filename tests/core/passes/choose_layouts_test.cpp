@@ -74,6 +74,32 @@ TEST_F(ChooseLayouts, ACopyStandsWhereLayoutsMeet) {
 )");
 }
 
+/// [1,4,5] lies the same in both layouts as [1,1,4,5], but not as an image of its own.
+TEST_F(ChooseLayouts, AnOperandOfFewerAxesIsReadAsItLies) {
+  Value* const image = graph_.add_input("image", {DType::f32, SymShape(Shape({2, 3, 4, 5}))});
+  Value* const factor = graph_.add_input("factor", {DType::f32, SymShape(Shape({1, 4, 5}))});
+  Value* const twice = add("Add", {factor, factor}, "twice");
+  Value* const c = add("Conv", {image, w_}, "c");
+  Value* const m = add("Mul", {c, twice}, "m");
+  graph_.add_output(add("Conv", {m, w_}, "d"));
+  const std::string text = chosen();
+  EXPECT_EQ(twice->layout, Layout::row_major) << text;
+  EXPECT_EQ(m->producer()->input(1), twice) << text;
+  EXPECT_EQ(m->layout, Layout::channels_last) << text;
+}
+
+/// [3,4,4] has the shape of an image in a batch of 1 but for that axis.
+TEST_F(ChooseLayouts, AnOperandThatLacksABatchOfOneKeepsTheOpRowMajor) {
+  Value* const image = graph_.add_input("image", {DType::f32, SymShape(Shape({1, 3, 4, 4}))});
+  Value* const bias = graph_.add_initializer("bias", Tensor::zeros(DType::f32, {3, 4, 4}));
+  Value* const c = add("Conv", {image, w_}, "c");
+  Value* const s = add("Add", {c, bias}, "s");
+  graph_.add_output(add("Conv", {s, w_}, "d"));
+  const std::string text = chosen();
+  EXPECT_EQ(s->layout, Layout::row_major) << text;
+  EXPECT_EQ(s->producer()->input(1), bias) << text;
+}
+
 TEST_F(ChooseLayouts, NothingChangesWithoutAConvolution) {
   graph_.add_output(add("Relu", {x_}, "r"));
   passes::infer_shapes(graph_);

@@ -83,6 +83,14 @@ TEST(FuseAttention, MasksAreAdded) {
 )");
 }
 
+TEST(FuseAttention, AMaskMayComeFromAfar) {
+  Operands x;
+  Expr mask = x.input("mask", {3, 5});
+  constexpr int kDepth = 100'000;
+  for (int i = 0; i < kDepth; ++i) mask = call("Neg", {mask});
+  EXPECT_TRUE(x.fuse(matmul(x.softmax(matmul(x.q, transpose_last(x.k)) + mask), x.v)));
+}
+
 TEST(FuseAttention, AHeadAxisBehindTheSequenceIsReadWhereItLies) {
   Operands x;
   const auto heads = [&](std::string_view name, std::int64_t length) {

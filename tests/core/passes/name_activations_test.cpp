@@ -56,6 +56,10 @@ TEST(NameActivations, WhatOnlyLooksLikeGeluStays) {
   Operand other_sum;
   const Expr gate = erf(other_sum.x / std::numbers::sqrt2) + 2.0;
   EXPECT_EQ(other_sum.name(other_sum.x * gate * 0.5), "");
+  Operand of_more_axes;
+  const Expr one = constant_like(of_more_axes.x, 1.0);
+  const Expr wide_gate = erf(of_more_axes.x / std::numbers::sqrt2) + reshape(one, {1, 1, 1});
+  EXPECT_EQ(of_more_axes.name(of_more_axes.x * wide_gate * 0.5), "");
   Operand read_elsewhere;
   const Expr& x = read_elsewhere.x;
   const Expr inner = erf(x / std::numbers::sqrt2);

@@ -98,21 +98,24 @@ TEST(Recompute, WhatAnUpdatedVariableMadeIsNotMadeAnew) {
   EXPECT_NE(second.value()->producer()->input(0), product.value());
 }
 
-/// x w -> loss; behind it, w is updated without the product, and only `late` reads that.
+/// x w -> loss; behind it, w is updated without the product, and only `late` reads that. The w of
+/// the product is w itself, or a view of it.
 TEST(Recompute, WhatIsReadBehindTheUpdateAloneIsKept) {
-  Graph graph;
-  Builder builder(graph);
-  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{2}}));
-  Value* const w = graph.add_initializer("w", Tensor::zeros(DType::f32, {2}));
-  w->is_variable = true;
-  const Expr product = x * builder.expr(w);
-  const Expr loss = reduce_sum(product, {}, false);
-  const Expr gradient = x * loss;
-  builder.node("Assign", kInternalDomain, {w, gradient.value()}, 1);
-  const Expr late = product * loss;
-  graph.set_outputs({loss.value(), late.value()});
-  EXPECT_TRUE(passes::recompute(graph, loss.value()->producer(), {product.value()}).empty());
-  EXPECT_EQ(late.value()->producer()->input(0), product.value());
+  for (const bool is_view : {false, true}) {
+    Graph graph;
+    Builder builder(graph);
+    const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{2}}));
+    Value* const w = graph.add_initializer("w", Tensor::zeros(DType::f32, {2}));
+    w->is_variable = true;
+    const Expr product = x * (is_view ? reshape(builder.expr(w), {1, 2}) : builder.expr(w));
+    const Expr loss = reduce_sum(product, {}, false);
+    const Expr gradient = x * loss;
+    builder.node("Assign", kInternalDomain, {w, gradient.value()}, 1);
+    const Expr late = product * loss;
+    graph.set_outputs({loss.value(), late.value()});
+    EXPECT_TRUE(passes::recompute(graph, loss.value()->producer(), {product.value()}).empty());
+    EXPECT_EQ(late.value()->producer()->input(0), product.value());
+  }
 }
 
 TEST_F(RecomputeTest, CopiesCanBeTakenOutAgain) {

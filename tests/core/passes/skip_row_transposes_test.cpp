@@ -72,6 +72,12 @@ TEST(SkipRowTransposes, WhatDoesNotWorkRowByRowStays) {
   Layer mixed;  // along the sequence
   const Expr rows = mixed.swap(mixed.x) + mixed.input("positions", {5, 1, 6});
   EXPECT_FALSE(mixed.skip(mixed.swap(mixed.layer(rows))));
+  Layer joined;  // all of a token's batch in one row
+  const Expr wide = reshape(joined.swap(joined.x), {5, 12});
+  const Expr stacks = matmul(wide, joined.input("joined_in", {12, 48}));
+  const Expr back = reshape(joined.attend(stacks), {10, 8});
+  const Expr result = reshape(matmul(back, joined.out), {5, 2, 6});
+  EXPECT_FALSE(joined.skip(joined.swap(result)));
   Layer read;
   const Expr y = read.layer(read.swap(read.x));
   read.graph.add_output(y.value());

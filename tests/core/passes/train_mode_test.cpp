@@ -42,6 +42,16 @@ TEST_F(TrainMode, ABatchNormalizationThatTrainsUpdatesItsStatistics) {
   EXPECT_TRUE(parameters_[3].value()->is_variable);
 }
 
+TEST_F(TrainMode, RunningStatisticsAreUpdatedOnceAStep) {
+  parameters_[0].value()->is_variable = true;
+  const Expr first = batch_norm();
+  x_ = first;
+  graph_.add_output(batch_norm().value());
+  const Error error = error_of([&] { train_mode(graph_, 1); });
+  EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  EXPECT_THAT(error.what(), testing::HasSubstr("has the same running statistics ('mean')"));
+}
+
 TEST_F(TrainMode, AFrozenOneStays) {
   graph_.add_output(batch_norm().value());
   EXPECT_FALSE(train_mode(graph_, 1));
