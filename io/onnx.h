@@ -46,7 +46,8 @@ struct SaveOptions {
 /// just before the model's file.
 ///
 /// A model made in memory gets the ir_version of its opset and the producer "graft". Outputs
-/// whose type is not known are written without one; infer types first if a checker shall pass them.
+/// whose type is not known are written without one, which checkers refuse: after surgery call
+/// edit::complete_output_types.
 ///
 /// Throws Error{io} with the system's text, Error{model} if the model holds nodes of the internal
 /// domain ai.graft or ops of a domain that it does not import, or is too large for one file.

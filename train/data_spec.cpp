@@ -35,6 +35,8 @@ const KnownData* find_known(std::string_view spec) {
   return at == known_data().end() ? nullptr : &*at;
 }
 
+constexpr std::string_view kNpz = "npz:";
+
 /// The name without "_train" or "_test"; empty when it does not end in `suffix`.
 std::string stem(const std::string& name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string();
@@ -85,7 +87,10 @@ std::shared_ptr<Dataset> open_data(std::string_view spec, Split split) {
 }
 
 bool has_test_split(std::string_view spec) {
-  return find_known(spec) != nullptr;
+  if (!spec.starts_with(kNpz)) return find_known(spec) != nullptr;
+  return std::ranges::any_of(npz::load(spec.substr(kNpz.size())), [](const NamedTensor& array) {
+    return !stem(array.name, "_test").empty();
+  });
 }
 
 std::optional<Normalize> known_normalization(std::string_view spec) {

@@ -19,7 +19,8 @@ namespace graft {
 /// for the split, and what the source throws.
 std::shared_ptr<Dataset> open_data(std::string_view spec, Split split);
 
-/// Whether the source always keeps samples apart to test with.
+/// Whether the source keeps samples apart to test with. Of an npz file: whether it has arrays whose
+/// names end in "_test"; throws what reading it throws.
 bool has_test_split(std::string_view spec);
 
 /// Takes the pixels of a known data set to mean 0 and deviation 1 by the statistics of its training

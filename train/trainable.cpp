@@ -75,6 +75,16 @@ std::regex compile(const std::string& pattern, std::string_view option) {
   }
 }
 
+/// std::regex goes one call deeper with each character.
+bool matches(const Value& value, const std::regex& pattern) {
+  constexpr std::size_t kLongest = 4096;
+  if (value.name().size() > kLongest) {
+    fail(ErrorKind::unsupported, "a parameter's name of ", value.name().size(),
+         " characters is too long for a pattern; the longest is ", kLongest);
+  }
+  return std::regex_match(value.name(), pattern);
+}
+
 std::string some_names(const std::vector<Value*>& values) {
   constexpr std::size_t kMost = 8;
   std::string list;
@@ -90,7 +100,7 @@ std::vector<Value*> by_pattern(const Graph& graph, const std::string& pattern, c
   const std::regex wanted = compile(pattern, "trainable pattern");
   std::vector<Value*> matching;
   for (Value* value : values) {
-    if (std::regex_match(value->name(), wanted)) matching.push_back(value);
+    if (matches(*value, wanted)) matching.push_back(value);
   }
   if (matching.empty()) {
     fail(ErrorKind::argument, "trainable pattern '", pattern, "' matches none of ", values.size(),
@@ -104,7 +114,7 @@ void drop_frozen(std::vector<Value*>& values, const std::string& pattern) {
   const std::regex frozen = compile(pattern, "freeze pattern");
   const std::size_t before = values.size();
   const std::vector<Value*> all = values;
-  std::erase_if(values, [&](const Value* v) { return std::regex_match(v->name(), frozen); });
+  std::erase_if(values, [&](const Value* v) { return matches(*v, frozen); });
   if (values.size() == before) {
     fail(ErrorKind::argument, "freeze pattern '", pattern, "' matches none of ", before,
          " parameters: ", some_names(all));

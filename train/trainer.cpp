@@ -55,10 +55,12 @@ Trainer::Trainer(Model& model, TrainOptions options)
 StepReport Trainer::step(const Batch& batch) {
   StepReport report;
   report.samples = batch.size;
+  const bool is_untrained = step_.updates() == 0;
   report.loss = step_.run(batch.inputs, batch.target);
   if (!std::isfinite(report.loss)) {
     fail(ErrorKind::numeric, "the loss is ", report.loss, " in step ", step_.updates(),
-         "; try a smaller learning rate or gradient clipping");
+         is_untrained ? "; look for values in the data or the weights that are not finite"
+                      : "; try a smaller learning rate or gradient clipping");
   }
   if (has_class_targets(loss_)) {
     const Tensor& prediction = step_.prediction();
@@ -91,7 +93,7 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
       }
     }
     EpochReport report = sum.report(epoch);
-    if (options.validation != nullptr) report.validation = evaluator_.run(*options.validation);
+    if (options.validation != nullptr) report.validation = evaluate(*options.validation);
     reports.push_back(report);
     if (options.on_epoch && !options.on_epoch(report)) goes_on = false;
   }
@@ -99,7 +101,12 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
 }
 
 Evaluation Trainer::evaluate(DataLoader& loader) {
-  return evaluator_.run(loader);
+  const Evaluation evaluation = evaluator_.run(loader);
+  if (!std::isfinite(evaluation.loss)) {
+    fail(ErrorKind::numeric, "the loss on the data to measure with is ", evaluation.loss, " after ",
+         step_.updates(), " updates; try a smaller learning rate or gradient clipping");
+  }
+  return evaluation;
 }
 
 }  // namespace graft

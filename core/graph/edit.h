@@ -10,7 +10,8 @@
 #include "core/graph/model.h"
 
 /// Surgery on a model in memory. An operation that throws leaves the model as it was. Names, doc
-/// strings and metadata of what remains are kept; types of values are not inferred anew here.
+/// strings and metadata of what remains are kept; types of values are not inferred anew here
+/// (edit::complete_output_types does, for outputs).
 namespace graft::edit {
 
 /// Makes one value the only output, and removes the nodes, initializers and graph inputs that it

@@ -4,7 +4,7 @@
 
 #include "core/base/closest.h"
 #include "core/layers/layer_context.h"
-#include "core/passes/pass.h"
+#include "core/layers/output_types.h"
 
 namespace graft::edit {
 namespace {
@@ -35,11 +35,7 @@ bool is_enough(const ValueType& type) {
 /// The type of a graph output, as recorded or, where that leaves something open, as inferred.
 ValueType type_of_output(const Model& model, std::size_t index) {
   const ValueType& recorded = model.graph().outputs()[index]->type();
-  if (is_enough(recorded)) return recorded;
-  Model copy = model.clone();
-  passes::upgrade_opset(copy);
-  passes::settle(copy.graph());
-  return copy.graph().outputs()[index]->type();
+  return is_enough(recorded) ? recorded : inferred_output_types(model)[index];
 }
 
 /// Removes what was added since, unless it is kept.

@@ -3,6 +3,8 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/ops/kernel.h"
@@ -16,6 +18,9 @@ dnnl::stream& onednn_stream();
 /// Keeps oneDNN from instructions that this machine claims and does not run (it would die of
 /// SIGILL), unless the environment names its instructions (ONEDNN_MAX_CPU_ISA). Whether it did.
 bool settle_onednn_isa() noexcept;
+
+/// Most elements along an axis: from 2^32 on oneDNN divides by zero.
+inline constexpr std::int64_t kMostOnednnElements = std::numeric_limits<std::int32_t>::max();
 
 /// Where an operand lies in a call: an input, an output, or some bytes of the workspace.
 struct OnednnSlot {

@@ -1,5 +1,6 @@
 #include <omp.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
@@ -61,7 +62,9 @@ class Bound {
 }  // namespace
 
 Product<float> onednn_product(const ProductSpec& p) {
-  if (p.m == 0 || p.n == 0 || p.k == 0) return eigen_product<float>(p);
+  if (p.m == 0 || p.n == 0 || p.k == 0 || std::max({p.m, p.n, p.k}) > kMostOnednnElements) {
+    return eigen_product<float>(p);
+  }
   const MadeForThreads threads(p.is_serial ? 1 : omp_get_max_threads());
   const Desc a = matrix(p.m, p.k, p.lda, p.transposes_a);
   const Desc b = matrix(p.k, p.n, p.ldb, p.transposes_b);

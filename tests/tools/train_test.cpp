@@ -12,6 +12,7 @@
 namespace graft {
 namespace {
 
+using testing::FailsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Outcome;
@@ -154,6 +155,37 @@ TEST_F(Train, NumbersFromAnNpzFile) {
   EXPECT_EQ(lines.front()["loss_name"], "mse");
   EXPECT_FALSE(lines[1].contains("accuracy"));
   EXPECT_LT(lines[20]["loss"], 0.1 * lines[1]["loss"].get<double>());
+}
+
+TEST_F(Train, InputsInAnotherOrderThanTheModelsAreRefused) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  const ValueType rows{DType::f32, SymShape{Dim("N"), 2}};
+  Value* const a = graph.add_input("a", rows);
+  Value* const b = graph.add_input("b", rows);
+  Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, {2, 2}, 0.5));
+  Value* const product = graph.add_node("MatMul", "", {a, w}, {"product"})->output();
+  Value* const sum = graph.add_node("Add", "", {product, b}, {"sum"})->output();
+  sum->set_type(rows);
+  graph.add_output(sum);
+  model_ = path("two.onnx");
+  onnx::save(model, model_);
+  const Tensor numbers = Tensor::full(DType::f32, {16, 2}, 0.25);
+  data_ = "npz:" + path("two.npz");
+  npz::save(path("two.npz"),
+            std::vector<NamedTensor>{{"b", numbers}, {"a", numbers}, {"y", numbers}});
+  EXPECT_THAT(train("out.onnx"), FailsWith(1, "write them in that order"));
+  npz::save(path("two.npz"),
+            std::vector<NamedTensor>{{"a", numbers}, {"b", numbers}, {"y", numbers}});
+  EXPECT_THAT(train("out.onnx", {"--epochs", "1"}), Succeeds());
+  npz::save(path("two.npz"), std::vector<NamedTensor>{{"a", numbers}, {"y", numbers}});
+  EXPECT_THAT(train("out.onnx"), FailsWith(2, "the model has 2 inputs ('a', 'b'), the data 1"));
+}
+
+TEST_F(Train, AnAccumulationWithoutAnUpdateIsRefused) {
+  EXPECT_THAT(train("out.onnx", {"--epochs", "1", "--accumulate", "100"}),
+              FailsWith(1, "--accumulate 100 takes more batches than the 4"));
 }
 
 TEST_F(Train, InterruptSavesWhatIsThere) {

@@ -1,5 +1,7 @@
 // new, inspect, run, edit, bench and devices.
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "io/npy.h"
 #include "io/onnx.h"
@@ -112,6 +114,58 @@ TEST_F(Verbs, EditCutsAppendsAndSetsTheBatch) {
               Succeeds());
   EXPECT_THAT(inspect(path("any.onnx"))["inputs"][0]["type"].get<std::string>(),
               HasSubstr(",1,12,12]"));
+}
+
+TEST_F(Verbs, EditNamesTheTypesOfWhatItCuts) {
+  ASSERT_THAT(run_graft({"new", "lenet", "--out", path("lenet.onnx")}), Succeeds());
+  const Outcome cut =
+      run_graft({"edit", path("lenet.onnx"), "--truncate", "relu3", "--out", path("cut.onnx")});
+  ASSERT_THAT(cut, Succeeds());
+  EXPECT_THAT(cut.out, HasSubstr("relu3 f32[N,500]"));
+  EXPECT_EQ(onnx::load(path("cut.onnx")).graph().outputs().front()->dtype(), DType::f32);
+}
+
+TEST_F(Verbs, ABatchThatNoMachineHoldsIsAnErrorOrAFigure) {
+  for (const char* net : {"mlp", "lenet", "resnet20"}) {
+    ASSERT_THAT(run_graft({"new", net, "--out", path("net.onnx")}), Succeeds());
+    const Outcome outcome = run_graft({"inspect", path("net.onnx"), "--batch", "4294967296"});
+    EXPECT_TRUE(outcome.code >= 0 && outcome.code <= 5) << net << ": " << outcome.code;
+  }
+}
+
+/// A sequence 's' of one tensor, and a tensor 's_0'.
+TEST_F(Verbs, RunWritesAFileForEachTensor) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{2}});
+  graph.add_output(graph.add_node("SequenceConstruct", "", {x}, {"s"})->output());
+  Node* const sum = graph.add_node("Add", "", {x, x}, {"s_0"});
+  sum->output()->set_type({DType::f32, SymShape{2}});
+  graph.add_output(sum->output());
+  ValueType sequence;
+  sequence.is_container = true;
+  graph.outputs().front()->set_type(sequence);
+  onnx::save(model, path("model.onnx"));
+  npy::save(path("x.npy"), Tensor::from<float>({2}, {1, 2}));
+  const Outcome outcome = run_graft({"run", path("model.onnx"), "--input", "x=" + path("x.npy"),
+                                     "--out", path("results"), "--json"});
+  ASSERT_THAT(outcome, Succeeds());
+  std::istringstream lines(outcome.out);
+  std::set<std::string> files;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string file = json::parse(line)["file"].get<std::string>();
+    if (!file.empty()) files.insert(file);
+  }
+  EXPECT_EQ(files.size(), 2U) << outcome.out;
+}
+
+TEST_F(Verbs, BenchOfInferenceRefusesWhatOnlyTrainingHeeds) {
+  const std::string model = write_mlp();
+  EXPECT_THAT(run_graft({"bench", model, "--memory", "1M"}),
+              FailsWith(1, "--memory requires --train"));
+  EXPECT_THAT(run_graft({"bench", model, "--precision", "bf16"}),
+              FailsWith(1, "--precision requires --train"));
 }
 
 TEST_F(Verbs, BenchMeasuresTrainingOnFiles) {

@@ -148,6 +148,10 @@ struct Case {
   Precision precision = Precision::f32;
 };
 
+void PrintTo(const Case& one, std::ostream* out) {  // Google Test's name for it
+  *out << one.net;
+}
+
 Model make(const Case& one) {
   if (one.net == "deep") return deep_net(12, true);
   if (one.net == "feed_forward") return feed_forward_net(6);

@@ -63,6 +63,9 @@ TEST_F(DataSpec, NpzSplitsByTheEndOfNames) {
   const auto test = open(arrays, Split::test);
   EXPECT_EQ(test->size(), 2);
   EXPECT_EQ(test->info().inputs.front().name, "x");
+  EXPECT_TRUE(has_test_split("npz:" + path_));
+  open({{"x", Tensor::zeros(DType::f32, {1})}, {"y", labels({0})}}, Split::train);
+  EXPECT_FALSE(has_test_split("npz:" + path_));
 }
 
 TEST_F(DataSpec, NpzWithoutTargetIsRefused) {

@@ -99,5 +99,13 @@ TEST(Trainable, WhatSelectsNothingIsAnError) {
   EXPECT_THAT(error_of(*graph, {.names = {"missing"}}), HasSubstr("'missing' is no float"));
 }
 
+TEST(Trainable, NamesTooLongForAPatternAreAnError) {
+  const auto graph = make_graph();
+  graph->rename(graph->find("weight"), std::string(100'000, 'w'));
+  EXPECT_THAT(error_of(*graph, {.pattern = "w*"}), HasSubstr("of 100000 characters is too long"));
+  EXPECT_THAT(error_of(*graph, {.freeze = "w*"}), HasSubstr("of 100000 characters is too long"));
+  EXPECT_EQ(choose_trainable(*graph, {}).size(), 4U);
+}
+
 }  // namespace
 }  // namespace graft

@@ -86,6 +86,19 @@ TEST(Trainer, ADivergingLossIsANumericError) {
   }
 }
 
+TEST(Trainer, AnUpdateThatSpoilsTheNetIsFoundWhenItIsMeasured) {
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  Trainer trainer(model, {.optimizer = SGD{.lr = 1e30F}});
+  DataLoader loader(separable(), {.batch = 60});
+  try {
+    trainer.fit(loader, {.epochs = 1, .validation = &loader});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::numeric);
+    EXPECT_THAT(error.what(), testing::HasSubstr("after 1 updates"));
+  }
+}
+
 /// Scores (0,1), (2,0) against labels 1, 1: one of two is right; loss = mean(log(1+e^-1),
 /// log(1+e^2)) = (0.3132617 + 2.1269280) / 2.
 TEST(Evaluator, MeasuresLossAndAccuracyByHand) {

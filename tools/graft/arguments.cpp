@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/closest.h"
 #include "core/base/parallel.h"
 #include "core/device/device.h"
 #include "core/passes/pass.h"
 #include "data/subset.h"
 #include "io/file.h"
+#include "io/onnx.h"
 #include "train/data_spec.h"
 #include "train/step_graph.h"
 
@@ -135,6 +137,22 @@ void check_batches(const std::vector<Value*>& inputs, std::int64_t samples, std:
   }
 }
 
+/// The data's inputs go to the model's in order, so names in another order are an error.
+void check_names(const std::vector<Value*>& wanted, const std::vector<SampleField>& given) {
+  std::vector<std::string> names;
+  for (const Value* input : wanted) names.push_back(input->name());
+  std::vector<std::string> in_data;
+  for (const SampleField& field : given) in_data.push_back(field.name);
+  if (names.size() != in_data.size()) {
+    fail(ErrorKind::shape, "the model has ", names.size(), " inputs (", quoted_list(names),
+         "), the data ", in_data.size(), " (", quoted_list(in_data), ")");
+  }
+  if (names != in_data && std::ranges::is_permutation(names, in_data)) {
+    fail(ErrorKind::argument, "the data hold ", quoted_list(in_data), "; the model takes ",
+         quoted_list(names), ": write them in that order");
+  }
+}
+
 }  // namespace
 
 void check_data_fits(const Model& model, const Loss& loss, const std::string& output,
@@ -150,9 +168,7 @@ void check_data_fits(const Model& model, const Loss& loss, const std::string& ou
   Model newest = model.clone();
   passes::upgrade_opset(newest);
   const std::vector<Value*> wanted = passes::required_inputs(newest.graph());
-  if (wanted.size() != inputs.size()) {
-    fail(ErrorKind::shape, "the model has ", wanted.size(), " inputs, the data ", inputs.size());
-  }
+  check_names(wanted, info.inputs);
   check_batches(wanted, info.size, batch);
   const std::unique_ptr<Graph> graph =
       build_evaluation_graph(newest, loss, output, inputs, type_of(info.target));
@@ -163,6 +179,15 @@ void check_data_fits(const Model& model, const Loss& loss, const std::string& ou
   } catch (const Error& error) {
     throw Error(ErrorKind::io, error.what());  // the data are at fault, not the command
   }
+}
+
+void save_model(const Model& model, const std::filesystem::path& path) {
+  constexpr std::size_t kMostInOneFile = (std::size_t{1} << 31) - (std::size_t{1} << 26);
+  std::size_t bytes = 0;
+  for (const Value* value : model.graph().initializers()) bytes += value->initializer().bytes();
+  const bool is_large = bytes > kMostInOneFile;
+  onnx::save(model, path,
+             {.external_data = is_large ? path.filename().string() + ".data" : std::string()});
 }
 
 void check_writable(const std::filesystem::path& path) {

@@ -55,6 +55,9 @@ Loss choose_loss(const LossArguments& arguments, const Model& model, const Datas
 void check_data_fits(const Model& model, const Loss& loss, const std::string& output,
                      const Dataset& dataset, std::int64_t batch);
 
+/// Throws as onnx::save does. What is too large for one file has its data beside it, in PATH.data.
+void save_model(const Model& model, const std::filesystem::path& path);
+
 /// Throws Error{io} if no file could be written there: before work is done whose result would be
 /// lost.
 void check_writable(const std::filesystem::path& path);

@@ -309,6 +309,11 @@ Run add_bench(CLI::App& app) {
   app.add_flag("--profile", arguments->profile, "show on stderr where the time goes");
   app.add_option("--trace", arguments->trace, "write an average step in Chrome's trace format");
   app.add_flag("--json", arguments->json, "print a JSON line");
+  for (const char* option :
+       {"--loss", "--output", "--optimizer", "--lr", "--momentum", "--weight-decay", "--nesterov",
+        "--state-precision", "--memory", "--target", "--precision"}) {
+    app.get_option(option)->needs("--train");  // inference would take no notice of them
+  }
   return [arguments] { return bench(*arguments); };
 }
 

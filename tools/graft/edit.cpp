@@ -6,8 +6,10 @@
 #include <sstream>
 
 #include "core/layers/append.h"
+#include "core/layers/output_types.h"
 #include "core/layers/parse.h"
 #include "io/onnx.h"
+#include "tools/graft/arguments.h"
 #include "tools/graft/verb.h"
 
 namespace graft::cli {
@@ -44,7 +46,8 @@ ExitCode edit_model(const Arguments& arguments) {
     edit::append(model, parse_layers(arguments.append), {.seed = arguments.seed});
   }
   if (!arguments.batch.empty()) edit::set_batch(model, parse_batch(arguments.batch));
-  onnx::save(model, arguments.out);
+  edit::complete_output_types(model);
+  save_model(model, arguments.out);
   std::cout << "wrote " << arguments.out << ": " << model.graph().node_count() << " nodes; outputs";
   for (const Value* output : model.graph().outputs()) {
     std::cout << ' ' << output->name() << ' ' << output->type();
@@ -66,7 +69,7 @@ Run add_edit(CLI::App& app) {
   app.add_option("--seed", arguments->seed, "of the weights of appended layers")
       ->capture_default_str();
   app.add_option("--out", arguments->out, "the ONNX file to write")->required();
-  std::string usages = "layers:";
+  std::string usages = "layers (each also takes name=NAME):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
   app.footer(usages);
   return [arguments] { return edit_model(*arguments); };

@@ -4,6 +4,7 @@
 
 #include "core/layers/nets.h"
 #include "io/onnx.h"
+#include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/verb.h"
 
@@ -38,7 +39,7 @@ Shape parse_shape(const std::string& text) {
 ExitCode make(const Arguments& arguments) {
   const Model model =
       make_net(arguments.net, parse_shape(arguments.input), arguments.classes, arguments.seed);
-  onnx::save(model, arguments.out);
+  save_model(model, arguments.out);
   std::int64_t numbers = 0;
   for (const Value* initializer : model.graph().initializers()) {
     numbers += initializer->initializer().size();

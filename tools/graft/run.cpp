@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/passes/pass.h"
 #include "core/runtime/session.h"
@@ -71,7 +72,9 @@ class Writer {
       write_datum(name + ".keys", stem + "_keys", datum.dictionary().keys);
       write_datum(name + ".values", stem + "_values", datum.dictionary().values);
     } else if (datum.is_tensor()) {
-      const std::string path = write(arguments_.out, stem, name, datum.tensor()).string();
+      std::string free = stem;
+      for (int i = 1; !stems_.insert(free).second; ++i) free = text(stem, "_", i);
+      const std::string path = write(arguments_.out, free, name, datum.tensor()).string();
       return report(name, describe(datum), path);
     }
     report(name, describe(datum), "");
@@ -87,6 +90,7 @@ class Writer {
   }
 
   const Arguments& arguments_;
+  std::set<std::string> stems_{};  // of the files that are written
 };
 
 /// In the model's order, as far as they are given: the session says what is missing.
@@ -112,13 +116,9 @@ ExitCode run(const Arguments& arguments) {
                   {.device = &device(arguments.compute.device)});
   const std::vector<Datum> outputs = session.run_data(inputs);
   Writer writer(arguments);
-  std::vector<std::string> stems;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = session.output_names()[i];
-    std::string stem = file_stem(name);
-    if (std::ranges::find(stems, stem) != stems.end()) stem += "_" + std::to_string(i);
-    stems.push_back(stem);
-    writer.write_datum(name, stem, outputs[i]);
+    writer.write_datum(name, file_stem(name), outputs[i]);
   }
   return ok;
 }

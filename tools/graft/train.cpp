@@ -178,7 +178,7 @@ ExitCode train(const TrainArguments& arguments) {
   report.start(model, trainer.train_step(), loss);
   listen_for_interrupts();
   fit(arguments, trainer, loader, validation ? &*validation : nullptr, report);
-  onnx::save(model, arguments.out);
+  save_model(model, arguments.out);
   report.end(trainer.train_step());
   return stop_asked != 0 ? interrupted : ok;
 }

@@ -148,6 +148,11 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.loss = loss;
   options.optimizer = make_optimizer(arguments.optimizer, kSgdRate, kSgdMomentum);
   options.total_updates = batches * arguments.epochs / arguments.accumulate;
+  if (options.total_updates == 0 && arguments.epochs > 0) {
+    fail(ErrorKind::argument, "--accumulate ", arguments.accumulate,
+         " takes more batches than the ", batches * arguments.epochs,
+         " that there are: nothing would be updated");
+  }
   options.schedule = make_schedule(arguments.schedule, options.total_updates);
   options.trainable = arguments.trainable;
   options.freeze = arguments.freeze;

@@ -1,0 +1,53 @@
+#include "core/layers/output_types.h"
+
+#include <gtest/gtest.h>
+
+#include "core/graph/edit.h"
+#include "tests/core/layers/small_models.h"
+
+namespace graft {
+namespace {
+
+/// Whose values have no types but the output.
+Model untyped() {
+  Model model = model_of({Dim("batch"), 1, 4, 4},
+                         {Conv{.name = "conv", .out = 2}, Relu{.name = "act"},
+                          Flatten{.name = "flat"}, Linear{.name = "fc", .out = 3}},
+                         17);
+  for (Node* const node :
+       {model.graph().find("conv")->producer(), model.graph().find("act")->producer()}) {
+    node->output()->set_type({});
+  }
+  return model;
+}
+
+TEST(OutputTypes, AreFoundAfterACut) {
+  Model model = untyped();
+  edit::truncate(model, "act");
+  edit::complete_output_types(model);
+  const ValueType wanted{DType::f32, SymShape{Dim("batch"), 2, 2, 2}};
+  EXPECT_EQ(model.graph().outputs().front()->type(), wanted)
+      << model.graph().outputs().front()->type();
+}
+
+TEST(OutputTypes, WhatIsRecordedStays) {
+  Model model = untyped();
+  Value* const output = model.graph().outputs().front();
+  output->set_type({DType::f32, SymShape{Dim("rows"), Dim()}});
+  edit::complete_output_types(model);
+  EXPECT_EQ(output->type(), (ValueType{DType::f32, SymShape{Dim("rows"), 3}})) << output->type();
+}
+
+TEST(OutputTypes, StayOpenBehindAnUnknownOp) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{2}});
+  Value* const y = graph.add_node("Mystery", "com.example", {x}, {"y"})->output();
+  graph.add_output(y);
+  edit::complete_output_types(model);
+  EXPECT_EQ(y->dtype(), DType::undefined);
+}
+
+}  // namespace
+}  // namespace graft
