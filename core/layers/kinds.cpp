@@ -24,8 +24,7 @@ std::int64_t features_of(std::string_view who, const Value& input, int axis) {
   if (!dim.is_known() || dim.value() == 0) {
     fail(ErrorKind::shape, who, ": '", input.name(), "' is ", input.type(), ", but its dim ", axis,
          " must be a known number of features; give the model's inputs fixed sizes, all but the "
-         "batch, or put a pooling to a fixed size before. If the batch alone is open, set it, "
-         "append, and open it again (graft edit --batch 1, then --batch any)");
+         "batch, or put a pooling to a fixed size before");
   }
   return dim.value();
 }

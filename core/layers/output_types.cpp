@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/edit.h"
 #include "core/passes/pass.h"
 
 namespace graft::edit {
@@ -25,14 +26,47 @@ void complete(ValueType& type, const ValueType& found) {
   }
 }
 
+std::vector<ValueType> infer(Model model) {
+  passes::upgrade_opset(model);
+  passes::settle(model.graph());
+  std::vector<ValueType> types;
+  for (const Value* output : model.graph().outputs()) types.push_back(output->type());
+  return types;
+}
+
+/// The output types with the batch set to a number.
+std::vector<ValueType> infer_for_batch(const Model& model, std::int64_t batch) {
+  Model copy = model.clone();
+  set_batch(copy, batch);
+  return infer(std::move(copy));
+}
+
+/// Keeps the dims that are the same in both.
+void keep_equal(ValueType& type, const ValueType& other) {
+  if (!type.shape || !other.shape || type.shape->rank() != other.shape->rank()) {
+    type.shape.reset();
+    return;
+  }
+  for (int i = 0; i < type.shape->rank(); ++i) {
+    if (!(*type.shape)[i].same_as((*other.shape)[i])) (*type.shape)[i] = Dim();
+  }
+}
+
 }  // namespace
 
 std::vector<ValueType> inferred_output_types(const Model& model) {
-  Model copy = model.clone();
-  passes::upgrade_opset(copy);
-  passes::settle(copy.graph());
-  std::vector<ValueType> types;
-  for (const Value* output : copy.graph().outputs()) types.push_back(output->type());
+  std::vector<ValueType> types = infer(model.clone());
+  if (std::ranges::all_of(types, says_all)) return types;
+  // Shapes that are computed from an open batch hide their other dims; those do not depend on it.
+  try {
+    std::vector<ValueType> ones = infer_for_batch(model, 1);
+    const std::vector<ValueType> twos = infer_for_batch(model, 2);
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      keep_equal(ones[i], twos[i]);
+      complete(types[i], ones[i]);
+    }
+  } catch (const Error&) {  // the model has no such batch
+  }
   return types;
 }
 

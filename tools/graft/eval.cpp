@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -32,6 +33,10 @@ ExitCode evaluate(const Arguments& arguments) {
   Evaluator evaluator(
       model, {.loss = loss, .output = arguments.loss.output, .device = arguments.compute.device});
   const Evaluation result = evaluator.run(loader);
+  if (!std::isfinite(result.loss)) {
+    fail(ErrorKind::numeric, "the loss is ", result.loss,
+         "; look for values in the data or the weights that are not finite");
+  }
   if (arguments.json) {
     nlohmann::ordered_json line{{"loss", result.loss}};
     if (result.accuracy) line["accuracy"] = *result.accuracy;

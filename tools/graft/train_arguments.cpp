@@ -17,9 +17,13 @@ std::string joined(const std::vector<std::string>& names) {
 template <class Precision>
 void add_precision(CLI::App& app, const char* name, Precision& precision, const char* help) {
   const std::map<std::string, Precision> names{{"f32", Precision::f32}, {"bf16", Precision::bf16}};
-  app.add_option(name, precision, help)
-      ->transform(CLI::CheckedTransformer(names))
-      ->type_name("f32|bf16");
+  const auto choose = [names, name, &precision](const std::string& text) {
+    const auto at = names.find(text);
+    if (at == names.end())
+      throw CLI::ValidationError(name, "'" + text + "' is neither f32 nor bf16");
+    precision = at->second;
+  };
+  app.add_option_function<std::string>(name, choose, help)->type_name("f32|bf16");
 }
 
 }  // namespace

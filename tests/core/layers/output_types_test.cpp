@@ -38,6 +38,27 @@ TEST(OutputTypes, WhatIsRecordedStays) {
   EXPECT_EQ(output->type(), (ValueType{DType::f32, SymShape{Dim("rows"), 3}})) << output->type();
 }
 
+/// [N,2,3] to the shape (N, -1), of which N is computed.
+TEST(OutputTypes, AreFoundBehindAShapeThatIsComputedFromTheBatch) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{Dim("N"), 2, 3}});
+  const auto ints = [&](const char* name, std::int64_t number) {
+    return graph.add_initializer(name, Tensor::from<std::int64_t>({1}, {number}));
+  };
+  Value* const shape = graph.add_node("Shape", "", {x}, {"shape"})->output();
+  Value* const batch =
+      graph.add_node("Slice", "", {shape, ints("zero", 0), ints("one", 1)}, {"batch"})->output();
+  Value* const target =
+      graph.add_node("Concat", "", {batch, ints("rest", -1)}, {"target"}, {{"axis", 0}})->output();
+  Value* const y = graph.add_node("Reshape", "", {x, target}, {"y"})->output();
+  graph.add_output(y);
+  edit::complete_output_types(model);
+  ASSERT_TRUE(y->shape() && y->shape()->rank() == 2) << y->type();
+  EXPECT_EQ((*y->shape())[1], Dim(6)) << y->type();
+}
+
 TEST(OutputTypes, StayOpenBehindAnUnknownOp) {
   Model model;
   model.set_opset("", 17);
