@@ -27,14 +27,16 @@ bool is_digits(std::string_view field) {
   return !field.empty() && std::ranges::all_of(field, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// A number in full, NaN and infinity included; those beyond f64 count as infinite.
+/// A number in full, NaN and infinity included; those too large for the widest type count as
+/// infinite.
 std::optional<double> parse_number(std::string_view field) {
+  if (field.starts_with("+-")) return {};
   if (field.starts_with('+')) field.remove_prefix(1);
-  double value = 0.0;
+  long double value = 0.0L;  // so that what is too small for f64 is told from what is too large
   const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
   if (status == std::errc::invalid_argument || end != field.data() + field.size()) return {};
   if (status == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
-  return value;
+  return static_cast<double>(value);
 }
 
 class CsvParser {
@@ -67,7 +69,10 @@ class CsvParser {
       line = trimmed(line);
       std::size_t comma = 0;
       if (line.starts_with('"')) {
-        const std::size_t close = line.find('"', 1);
+        std::size_t close = line.find('"', 1);
+        while (close != std::string_view::npos && line.substr(close).starts_with("\"\"")) {
+          close = line.find('"', close + 2);  // a doubled quote stands for one
+        }
         if (close == std::string_view::npos) fail_at(fields_.size(), "the quote is not closed");
         comma = line.find(',', close);
       } else {

@@ -23,6 +23,7 @@ class FirstSamples final : public Dataset {
 
 std::shared_ptr<Dataset> first_samples(std::shared_ptr<const Dataset> dataset, std::int64_t count) {
   if (count < 1) fail(ErrorKind::argument, "first ", count, " samples asked, wanted at least 1");
+  if (dataset == nullptr) fail(ErrorKind::argument, "first_samples: no data set is given");
   DatasetInfo info = dataset->info();
   info.size = std::min(info.size, count);
   return std::make_shared<FirstSamples>(std::move(info), std::move(dataset));

@@ -117,8 +117,13 @@ void check_share(std::string_view setting, float value) {
   require(value >= 0.0F && value < 1.0F, setting, value, "a number in [0, 1)");
 }
 
+void check_amount(std::string_view setting, float value) {
+  require(value >= 0.0F && std::isfinite(value), setting, value, "a finite number of at least 0");
+}
+
 void check_settings(const SGD& o) {
-  require(o.momentum >= 0.0F, "momentum", o.momentum, "at least 0");
+  check_amount("momentum", o.momentum);
+  require(std::isfinite(o.dampening), "dampening", o.dampening, "a finite number");
   require(!o.nesterov || (o.momentum > 0.0F && o.dampening == 0.0F), "nesterov", o.momentum,
           "momentum above 0 and no dampening");
 }
@@ -130,15 +135,18 @@ requires requires(AdamLike o) {
 void check_settings(const AdamLike& o) {
   check_share("beta1", o.beta1);
   check_share("beta2", o.beta2);
+  check_amount("epsilon", o.epsilon);
 }
 
 void check_settings(const RMSprop& o) {
   check_share("alpha", o.alpha);
-  require(o.momentum >= 0.0F, "momentum", o.momentum, "at least 0");
+  check_amount("momentum", o.momentum);
+  check_amount("epsilon", o.epsilon);
 }
 
 void check_settings(const Adagrad& o) {
-  require(o.lr_decay >= 0.0F, "lr_decay", o.lr_decay, "at least 0");
+  check_amount("lr_decay", o.lr_decay);
+  check_amount("epsilon", o.epsilon);
 }
 
 }  // namespace
@@ -190,8 +198,8 @@ void set_weight_decay(Optimizer& optimizer, float weight_decay) {
 void check(const Optimizer& optimizer) {
   std::visit(
       [](const auto& o) {
-        require(o.lr >= 0.0F && std::isfinite(o.lr), "lr", o.lr, "a finite number of at least 0");
-        require(o.weight_decay >= 0.0F, "weight_decay", o.weight_decay, "at least 0");
+        check_amount("lr", o.lr);
+        check_amount("weight_decay", o.weight_decay);
         check_settings(o);
       },
       optimizer);

@@ -20,14 +20,12 @@ double half_cosine(double first, double last, double share) {
 
 /// PyTorch's phases: up to step rise*total - 1, then down to step total - 1.
 double one_cycle(const Schedule& s, std::int64_t step, std::int64_t total) {
-  const double peak_step =
-      std::max(0.0, static_cast<double>(s.rise) * static_cast<double>(total) - 1.0);
+  const double peak_step = static_cast<double>(s.rise) * static_cast<double>(total) - 1.0;
   const double last_step = static_cast<double>(total) - 1.0;
   const double at = std::min(static_cast<double>(step), last_step);
   const double start = 1.0 / s.div;
-  if (at < peak_step) return half_cosine(start, 1.0, at / peak_step);
-  const double share = last_step > peak_step ? (at - peak_step) / (last_step - peak_step) : 1.0;
-  return half_cosine(1.0, start / s.final_div, share);
+  if (at <= peak_step) return peak_step > 0.0 ? half_cosine(start, 1.0, at / peak_step) : 1.0;
+  return half_cosine(1.0, start / s.final_div, (at - peak_step) / (last_step - peak_step));
 }
 
 double after_warmup(const Schedule& s, std::int64_t step, std::int64_t total) {
@@ -53,11 +51,11 @@ void check(const Schedule& s) {
   };
   require(s.warmup >= 0, "warmup", s.warmup);
   require(s.every > 0, "every", s.every);
-  require(s.gamma > 0.0F, "gamma", s.gamma);
-  require(s.floor >= 0.0F, "floor", s.floor);
+  require(s.gamma > 0.0F && std::isfinite(s.gamma), "gamma", s.gamma);
+  require(s.floor >= 0.0F && std::isfinite(s.floor), "floor", s.floor);
   require(s.rise >= 0.0F && s.rise <= 1.0F, "rise", s.rise);
-  require(s.div > 0.0F, "div", s.div);
-  require(s.final_div > 0.0F, "final_div", s.final_div);
+  require(s.div > 0.0F && std::isfinite(s.div), "div", s.div);
+  require(s.final_div > 0.0F && std::isfinite(s.final_div), "final_div", s.final_div);
 }
 
 }  // namespace

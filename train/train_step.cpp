@@ -1,6 +1,7 @@
 #include "train/train_step.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/graph/edit.h"
 #include "core/graph/print.h"
@@ -229,6 +230,10 @@ float TrainStep::learning_rate() const {
 }
 
 void TrainStep::set_base_learning_rate(float lr) {
+  if (!(lr >= 0.0F) || !std::isfinite(lr)) {
+    fail(ErrorKind::argument, "the learning rate is ", lr,
+         ", wanted a finite number of at least 0");
+  }
   state_->base_lr = lr;
 }
 

@@ -57,8 +57,9 @@ struct TrainOptions {
 
 /// A model's training step: forward, loss, backward and update as one plan for each set of batch
 /// shapes. Updates the model's own initializers in place, after those that an exporter merged are
-/// separated (edit::separate_initializers); the model must outlive the step and keep its graph. Not
-/// for use by two threads at once.
+/// separated (edit::separate_initializers); the model must outlive the step and keep its graph.
+/// What does not train here is taken as it is when a plan is made: where several steps train parts
+/// of one model, make a step anew when its turn comes. Not for use by two threads at once.
 class TrainStep {
  public:
   /// Throws Error{unsupported} that lists all ops that Graft does not know, Error{argument} if the
@@ -87,6 +88,7 @@ class TrainStep {
 
   /// The rate of the next update: the base rate, scaled by the schedule.
   float learning_rate() const;
+  /// Throws Error{argument} if it is not finite or below 0.
   void set_base_learning_rate(float lr);
   void set_total_updates(std::int64_t total);
   /// Updates done so far.

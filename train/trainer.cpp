@@ -76,7 +76,8 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
     fail(ErrorKind::argument, "epochs is ", options.epochs, ", wanted at least 0");
   }
   if (total_updates_ == 0) {
-    step_.set_total_updates(step_.updates() + options.epochs * loader.batches() / accumulate_);
+    const std::int64_t more = options.epochs * loader.batches() / accumulate_;
+    step_.set_total_updates(step_.updates() + std::max<std::int64_t>(more, 1));
   }
   std::vector<EpochReport> reports;
   bool goes_on = true;

@@ -190,9 +190,23 @@ std::size_t remove_unused(Graph& graph) {
   return removed;
 }
 
+bool is_name_of_body(const Graph& graph, std::string_view name) {
+  bool found = false;
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, [&](const Graph& body) {
+      found = found || body.find(name) != nullptr || is_name_of_body(body, name);
+    });
+  }
+  return found;
+}
+
 void rename(Model& model, std::string_view from, std::string_view to) {
   Value* const value = model.graph().find(from);
   if (value == nullptr) refuse_unknown(model.graph(), "rename", from);
+  if (is_name_of_body(model.graph(), to)) {
+    fail(ErrorKind::model, "cannot rename '", from, "' to '", to,
+         "': a value in the body of a node has that name");
+  }
   model.graph().rename(value, to);
 }
 

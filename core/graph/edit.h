@@ -33,8 +33,12 @@ void extract(Model& model, const std::vector<std::string>& inputs,
 /// Returns how many nodes and initializers went.
 std::size_t remove_unused(Graph& graph);
 
+/// Whether a body below the graph's nodes has a value of that name. Names must differ within a
+/// file.
+bool is_name_of_body(const Graph& graph, std::string_view name);
+
 /// Gives a value of the top graph another name. Throws Error{argument} if there is no such value,
-/// Error{model} if the new name is taken.
+/// Error{model} if the new name is taken, in bodies too.
 void rename(Model& model, std::string_view from, std::string_view to);
 
 /// Sets the first dim of every graph input that is no initializer and has a known rank >= 1: to a

@@ -33,9 +33,13 @@ struct Affected {
 
 std::string fresh_symbol(const Graph& graph) {
   std::set<std::string> taken;
-  for (const Value* input : graph.inputs()) {
-    if (!input->shape()) continue;
-    for (const Dim& dim : *input->shape()) taken.insert(dim.symbol());
+  const auto take = [&](const Value* value) {
+    if (value == nullptr || !value->shape()) return;
+    for (const Dim& dim : *value->shape()) taken.insert(dim.symbol());
+  };
+  for (const Value* input : graph.inputs()) take(input);
+  for (const auto& node : graph.nodes()) {
+    for (int i = 0; i < node->output_count(); ++i) take(node->output(i));
   }
   std::string symbol = "N";
   for (int i = 1; taken.contains(symbol); ++i) symbol = "N" + std::to_string(i);

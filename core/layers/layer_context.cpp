@@ -1,5 +1,6 @@
 #include "core/layers/layer_context.h"
 
+#include "core/graph/edit.h"
 #include "core/layers/init.h"
 #include "core/ops/infer.h"
 
@@ -16,7 +17,9 @@ LayerContext::LayerContext(Graph& graph, std::int64_t opset, std::uint64_t seed)
 
 bool LayerContext::is_taken(const std::string& name) const {
   for (const char* suffix : {"", ".weight", ".bias", ".running_mean", ".running_var", ".ratio"}) {
-    if (graph_.find(name + suffix) != nullptr) return true;
+    if (graph_.find(name + suffix) != nullptr || edit::is_name_of_body(graph_, name + suffix)) {
+      return true;
+    }
   }
   return false;
 }

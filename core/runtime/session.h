@@ -14,7 +14,7 @@ namespace graft {
 struct SessionOptions {
   Device* device = &cpu();
   /// The model's weights change between runs (it is being trained): nothing computed from float
-  /// initializers is folded into the plan.
+  /// initializers but scalars is folded into the plan.
   bool weights_change = false;
 };
 
@@ -40,8 +40,14 @@ class Session {
   std::vector<Tensor> run(const std::map<std::string, Tensor>& inputs);
   /// The same, inputs in the model's order. Throws Error{type} if an output is no tensor.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+  std::vector<Tensor> run(std::initializer_list<Tensor> inputs) {
+    return run(std::vector<Tensor>(inputs));
+  }
   /// The same for models that take or give sequences, optionals and maps.
   std::vector<Datum> run_data(const std::vector<Datum>& inputs);
+  std::vector<Datum> run_data(std::initializer_list<Datum> inputs) {
+    return run_data(std::vector<Datum>(inputs));
+  }
   std::vector<Datum> run_data(const std::map<std::string, Datum>& inputs);
 
  private:

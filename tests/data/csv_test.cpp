@@ -53,6 +53,11 @@ TEST(Csv, AcceptsWhatSpreadsheetsWrite) {
   EXPECT_EQ(csv(TempFolder().write("t.csv.gz", testing::gzip("1,2\n")))->size(), 1);
 }
 
+TEST(Csv, WhatIsTooSmallIsNoughtAndDoubledQuotesStandForOne) {
+  const auto data = open("\"a \"\"x\"\", b\",label\n1e-400,1\n2,0\n");
+  EXPECT_THAT(all_of(*data).inputs[0].values<float>(), ElementsAre(0.0F, 2.0F));
+}
+
 TEST(Csv, NamesLineAndColumnOfAnError) {
   const auto refused = [](std::string_view content, std::string_view part) {
     expect_error(ErrorKind::io, part, [&] { open(content); });
@@ -67,6 +72,7 @@ TEST(Csv, NamesLineAndColumnOfAnError) {
   refused("nan,2\n", "line 1, column 1: 'nan' is not a finite f32");
   refused("1,2\n1,-inf\n", "line 2, column 2: '-inf' is not a finite f32");
   refused("1,2\n\"1,2\n", "line 2, column 1: the quote is not closed");
+  refused("1,2\n+-5,2\n", "line 2, column 1: '+-5' is not a number");
   refused("a,b\n", "holds no sample");
   refused("", "holds no sample");
   refused(std::string_view("1,2\n1,\0\n", 8), "line 2, column 2");

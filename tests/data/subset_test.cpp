@@ -32,6 +32,7 @@ TEST(Subset, HoldsAllWhenThereAreFewer) {
 
 TEST(Subset, RefusesNone) {
   expect_error(ErrorKind::argument, "first 0 samples", [] { first_samples(four_samples(), 0); });
+  expect_error(ErrorKind::argument, "no data set", [] { first_samples(nullptr, 1); });
 }
 
 }  // namespace

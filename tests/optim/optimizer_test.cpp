@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "core/graph/graph.h"
 #include "core/ops/evaluate.h"
 
@@ -160,6 +162,11 @@ TEST(Optimizer, RefusesSettingsWithoutSense) {
   EXPECT_THROW(check(AdamW{.weight_decay = -0.1F}), Error);
   EXPECT_THROW(check(RMSprop{.alpha = 1.0F}), Error);
   EXPECT_THROW(check(Adagrad{.lr_decay = -1.0F}), Error);
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THROW(check(Adam{.epsilon = kNan}), Error);
+  EXPECT_THROW(check(RMSprop{.epsilon = -1.0F}), Error);
+  EXPECT_THROW(check(SGD{.momentum = 0.9F, .dampening = kNan}), Error);
+  EXPECT_THROW(check(SGD{.weight_decay = std::numeric_limits<float>::infinity()}), Error);
 }
 
 }  // namespace

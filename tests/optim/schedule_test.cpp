@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "core/base/error.h"
 
 namespace graft {
@@ -38,6 +40,19 @@ TEST(Schedule, OneCycle) {
   EXPECT_NEAR(cycle.factor(99, 100), 4e-6F, 1e-9F);
 }
 
+/// The same with few steps, where the rise ends between two of them or before the first, or lasts.
+TEST(Schedule, OneCycleWhereTheRiseEndsAtTheEdge) {
+  Schedule cycle = one_cycle_lr();
+  EXPECT_NEAR(cycle.factor(0, 2), 0.8117F, 1e-4F);
+  EXPECT_NEAR(cycle.factor(0, 3), 0.9944F, 1e-4F);
+  EXPECT_NEAR(cycle.factor(1, 3), 0.4626F, 1e-4F);
+  cycle.rise = 0.0F;
+  EXPECT_NEAR(cycle.factor(0, 10), 0.9755F, 1e-4F);
+  EXPECT_NEAR(cycle.factor(1, 10), 0.9045F, 1e-4F);
+  cycle.rise = 1.0F;
+  EXPECT_FLOAT_EQ(cycle.factor(9, 10), 1.0F);
+}
+
 /// Short runs leave no room for the rise; the rate must still be a number.
 TEST(Schedule, OneCycleOfFewSteps) {
   for (std::int64_t total = 1; total < 8; ++total) {
@@ -63,6 +78,7 @@ TEST(Schedule, NamesAndBadSettings) {
   EXPECT_THROW(schedule_from_name("linear"), Error);
   EXPECT_THROW(step_lr(0).factor(1, 10), Error);
   EXPECT_THROW(exponential_lr(-1.0F).factor(1, 10), Error);
+  EXPECT_THROW(exponential_lr(std::numeric_limits<float>::infinity()).factor(1, 10), Error);
   EXPECT_THROW(with_warmup(constant_lr(), -1).factor(1, 10), Error);
 }
 

@@ -61,6 +61,13 @@ TEST(SetBatch, ANewSymbolMeansNothingElse) {
   EXPECT_EQ(text(model.graph().find("x")->type()), "f32[N1,N]");
 }
 
+/// An output's own symbol is none of the batch's.
+TEST(SetBatch, ANewSymbolIsThatOfNoComputedValueEither) {
+  Model model = reshape({2, 4}, {-1}, {Dim("N")});
+  edit::set_batch(model, std::nullopt);
+  EXPECT_EQ(text(model.graph().find("x")->type()), "f32[N1,4]");
+}
+
 TEST(SetBatch, ForgetsDimsThatMayComeFromABakedBatch) {
   Model model = reshape({4, 3}, {-1}, {12});
   Graph& graph = model.graph();

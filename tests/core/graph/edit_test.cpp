@@ -209,6 +209,21 @@ TEST(Rename, ChangesOneName) {
   verify(model);
 }
 
+TEST(Rename, RefusesANameThatABodyHolds) {
+  Model model;
+  Graph& graph = model.graph();
+  Value* const condition = graph.add_input("c", {DType::boolean, SymShape{}});
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{2}});
+  const auto branch = std::make_shared<Graph>("then", &graph);
+  branch->add_output(branch->add_node("Relu", "", {x}, {"hidden"})->output());
+  graph.add_output(
+      graph.add_node("If", "", {condition}, {"y"}, {{"then_branch", branch}})->output());
+  EXPECT_TRUE(edit::is_name_of_body(graph, "hidden"));
+  EXPECT_FALSE(edit::is_name_of_body(graph, "x"));
+  EXPECT_EQ(kind_of([&] { edit::rename(model, "y", "hidden"); }), ErrorKind::model);
+  edit::rename(model, "y", "z");
+}
+
 TEST(SeparateInitializers, IdentityOfAConstantBecomesAConstantOfItsOwn) {
   Graph graph;
   Value* const x = graph.add_input("x", f32({2}));

@@ -39,6 +39,18 @@ TEST(Session, PlansForEachShape) {
   EXPECT_EQ(value_of(session, Tensor::from<float>({1, 2}, {2, 2})), 10);
 }
 
+TEST(Session, TakesTwoTensorsInBraces) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const a = graph.add_input("a", {DType::f32, SymShape{1}});
+  Value* const b = graph.add_input("b", {DType::f32, SymShape{1}});
+  graph.add_output(graph.add_node("Sub", "", {a, b}, {"y"})->output());
+  Session session(model);
+  const auto y = session.run({Tensor::full(DType::f32, {1}, 3), Tensor::full(DType::f32, {1}, 1)});
+  EXPECT_EQ(y.front().values<const float>()[0], 2.0F);
+}
+
 TEST(Session, SeesChangedWeightsWhenTold) {
   const Model model = make_model();
   Session fixed(model);
