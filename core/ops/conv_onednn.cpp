@@ -277,13 +277,29 @@ Kernel weight_product(const ConvGeometry& geometry) {
   };
 }
 
+/// With one tap and strides oneDNN's first choice writes whole vectors of 16 channels into scratch
+/// memory that has room for the channels alone: beyond its end, and into that of other threads
+/// (oneDNN 3.2). What it chooses next does not.
+void avoid_overrun(const ConvProblem& problem,
+                   dnnl::convolution_backward_weights::primitive_desc& desc) {
+  constexpr std::int64_t kVector = 16;
+  const bool has_strides =
+      std::ranges::any_of(problem.strides, [](std::int64_t stride) { return stride > 1; });
+  if (problem.geometry.taps() > 1 || !has_strides || problem.geometry.inputs % kVector == 0) return;
+  while (std::string_view(desc.impl_info_str()).find("1x1") != std::string_view::npos) {
+    if (!desc.next_impl()) throw dnnl::error(dnnl_unimplemented, "no weight gradient in bounds");
+  }
+}
+
 void add_weight_grad(OnednnProgram& program, const KernelRequest& request,
                      const ConvProblem& problem, bool has_bias) {
   const auto bias = has_bias ? problem.dense({problem.y[1]}) : dnnl::memory::desc();
-  const dnnl::convolution_backward_weights::primitive_desc desc(
+  const auto forward = problem.forward(has_bias);  // next_impl reads it again
+  dnnl::convolution_backward_weights::primitive_desc desc(
       onednn_engine(), dnnl::algorithm::convolution_direct, problem.image(problem.x),
       problem.any(problem.w), bias, problem.image(problem.y), problem.strides, problem.dilations,
-      problem.pads_begin, problem.pads_end, problem.forward(has_bias), onednn_attributes());
+      problem.pads_begin, problem.pads_end, forward, onednn_attributes());
+  avoid_overrun(problem, desc);
   const OnednnOperand x = read(program, DNNL_ARG_SRC, desc.src_desc(),
                                problem.image(problem.x, request.layout(0)), onednn_input(0));
   const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),

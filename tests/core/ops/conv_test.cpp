@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "core/ops/registry.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
@@ -130,6 +132,23 @@ TEST(ConvWeightGrad, CorrelatesInputAndGradient) {
   }
   for (const auto& db : by_all("ConvWeightGrad", kInternalDomain, {x, dy}, attributes, 2, 1)) {
     EXPECT_THAT(db, ElementsAre(110));
+  }
+}
+
+/// Sums of small whole numbers, the same in any order: what one kernel writes beside its memory, or
+/// threads into each other's, shows.
+TEST(ConvWeightGrad, OfFewChannelsByStridesIsTheSameByEveryKernel) {
+  const auto small = [](const Shape& shape, int modulus) {
+    Tensor tensor = counted(shape);
+    for (float& value : tensor.values<float>()) value = std::fmod(value, modulus) - 2;
+    return tensor;
+  };
+  for (const std::int64_t channels : {1, 3, 8, 15, 17}) {
+    const Tensor x = small({1, channels, 112, 112}, 7);
+    const Tensor dy = small({1, 3, 56, 56}, 5);
+    const Attributes attributes{{"shape", Ints{3, channels, 1, 1}}, {"strides", Ints{2, 2}}};
+    const auto results = by_all("ConvWeightGrad", kInternalDomain, {x, dy}, attributes);
+    for (const auto& dw : results) EXPECT_EQ(dw, results.back()) << channels << " channels";
   }
 }
 
