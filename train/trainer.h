@@ -58,10 +58,11 @@ class Trainer {
   /// been made by then.
   StepReport step(const Batch& batch);
 
-  /// Whole epochs. Throws what step and the loader throw.
+  /// Whole epochs. Throws what step, evaluate and the loader throw.
   std::vector<EpochReport> fit(DataLoader& loader, const FitOptions& options = {});
 
-  /// Measures the model as it is now, in inference form.
+  /// Measures the model as it is now, in inference form. Throws Error{numeric} if the loss is NaN
+  /// or infinite.
   Evaluation evaluate(DataLoader& loader);
 
   TrainStep& train_step() { return step_; }
