@@ -142,6 +142,9 @@ Node* Graph::add_node(std::string_view op_type, std::string_view domain,
       at, new Node(this, op_type, domain == "ai.onnx" ? std::string_view() : domain));
   Node* const node = position->get();
   node->position_ = position;
+  node->inputs_.reserve(inputs.size());
+  node->use_places_.reserve(inputs.size());
+  node->outputs_.reserve(outputs.size());
   try {
     for (const std::string& output : outputs) add_node_output(node, output);
   } catch (...) {

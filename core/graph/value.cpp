@@ -18,9 +18,9 @@ std::ostream& operator<<(std::ostream& out, const ValueType& type) {
 }
 
 Shape Value::known_shape() const {
-  const std::optional<Shape> known = type_.shape ? type_.shape->known() : std::nullopt;
+  std::optional<Shape> known = type_.shape ? type_.shape->known() : std::nullopt;
   if (!known) fail(ErrorKind::shape, "the shape of '", name_, "' is not known: ", type_);
-  return *known;
+  return *std::move(known);
 }
 
 /// Makes no Shape: plans ask for the bytes of each value again and again.

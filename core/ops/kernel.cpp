@@ -33,6 +33,8 @@ std::string describe_call(const Node& node) {
 }  // namespace
 
 KernelRequest::KernelRequest(const Node& node, Device& device) : node_(node), device_(device) {
+  inputs_.reserve(node.inputs().size());
+  outputs_.reserve(static_cast<std::size_t>(node.output_count()));
   for (int i = 0; i < node.input_count(); ++i) inputs_.push_back(spec_of(node.input(i)));
   for (int i = 0; i < node.output_count(); ++i) outputs_.push_back(spec_of(node.output(i)));
   const OpDef* const def = OpRegistry::instance().find(node);

@@ -30,7 +30,8 @@ MatMulProblem::MatMulProblem(const KernelRequest& request, const MatMulOperands&
   const std::int64_t b_size = k * n;
   const Shape a_batch(std::vector<std::int64_t>(a.begin(), a.end() - 2));
   const Shape b_batch(std::vector<std::int64_t>(b.begin(), b.end() - 2));
-  const Shape y_batch = broadcast(a_batch, b_batch, request.node().label());
+  const Shape y_batch =
+      a_batch == b_batch ? a_batch : broadcast(a_batch, b_batch, request.node().label());
   if (b_batch.size() == 1 && !transposes_a) {
     // One b for the whole batch: one tall product.
     m *= y_batch.size();

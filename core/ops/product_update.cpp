@@ -20,8 +20,9 @@ void infer_product_update(InferContext& context) {
   std::vector<Shape> known;
   for (const int i : {kGradient, last, 0}) {
     context.require_rank(i, 2, 2);
-    if (context.shape(i) == nullptr || !context.shape(i)->known()) return;
-    known.push_back(*context.shape(i)->known());
+    auto shape = context.shape(i) == nullptr ? std::nullopt : context.shape(i)->known();
+    if (!shape) return;
+    known.push_back(*std::move(shape));
   }
   const int a_rows = flag(context.attributes(), "transA") ? 1 : 0;
   const int b_rows = flag(context.attributes(), "transB") ? 1 : 0;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/ops/product_update_internal.h"
 
 namespace graft {
@@ -6,10 +8,13 @@ namespace {
 constexpr NotDifferentiable kUpdate{"an optimizer update is the end of a step"};
 
 void require_shape_of_parameter(const InferContext& context, int index) {
-  if (context.shape(0) == nullptr || context.shape(index) == nullptr) return;
-  const auto known = context.shape(0)->known();
-  const auto other = context.shape(index)->known();
-  if (known && other && known != other) {
+  const SymShape* const parameter = context.shape(0);
+  const SymShape* const other = context.shape(index);
+  if (parameter == nullptr || other == nullptr) return;
+  const auto may_be_one = [](const Dim& a, const Dim& b) {
+    return !a.is_known() || !b.is_known() || a.value() == b.value();
+  };
+  if (!std::ranges::equal(*parameter, *other, may_be_one)) {
     context.fail(ErrorKind::shape, "'", context.input(index).name(), "' is ",
                  context.input(index).type(), ", the parameter ", context.input(0).type());
   }

@@ -14,9 +14,16 @@
 namespace graft::passes {
 namespace {
 
+/// Makes no Shape.
+int rank_of(const Value& value) {
+  return value.shape() ? value.shape()->rank() : value.known_shape().rank();  // throws
+}
+
 /// Whether the bytes of the value depend on its layout.
 bool is_image(const Value* value) {
-  return value != nullptr && !is_layout_neutral(value->known_shape());
+  constexpr int kFewestAxes = 3;
+  return value != nullptr && rank_of(*value) >= kFewestAxes &&
+         !is_layout_neutral(value->known_shape());
 }
 
 bool lists(const std::vector<int>& slots, int index) {
@@ -118,7 +125,7 @@ class LayoutChooser {
 
   /// The channels of an operand of fewer axes are others than those of the result.
   static bool has_axes_of(const Value* result, const Value* operand) {
-    return operand != nullptr && operand->known_shape().rank() == result->known_shape().rank();
+    return operand != nullptr && rank_of(*operand) == rank_of(*result);
   }
 
   /// What broadcasts in an elementwise op lies the same in both layouts.

@@ -16,11 +16,13 @@ bool infer_node(Node& node) {
     Value* const output = node.output(i);
     if (output == nullptr) continue;
     const ValueType& before = declared[static_cast<std::size_t>(i)];
-    ValueType type = output->type();
-    if (type.dtype == DType::undefined) type.dtype = before.dtype;
-    if (!type.shape) type.shape = before.shape;
-    changed |= type != before;
-    output->set_type(std::move(type));
+    if (output->dtype() == DType::undefined || !output->shape()) {
+      ValueType type = output->type();
+      if (type.dtype == DType::undefined) type.dtype = before.dtype;
+      if (!type.shape) type.shape = before.shape;
+      output->set_type(std::move(type));
+    }
+    changed |= output->type() != before;
   }
   return changed;
 }
