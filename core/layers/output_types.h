@@ -12,7 +12,8 @@ std::vector<ValueType> inferred_output_types(const Model& model);
 
 /// Gives the graph outputs what inference finds of their element types and of dims that neither a
 /// number nor a name is known of: files want the types of outputs, and editing leaves them open.
-/// Where inference stops at an op that Graft does not know, they stay as they are.
+/// Where inference stops at an op that Graft does not know, they stay as they are. Throws what
+/// inference throws where the model's shapes do not fit: Error{shape}, naming the node, or others.
 void complete_output_types(Model& model);
 
 }  // namespace graft::edit

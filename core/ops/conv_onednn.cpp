@@ -339,10 +339,8 @@ Kernel conv_weight_grad_kernel(KernelRequest& request) {
 /// oneDNN refuses with an exception; a refusal here means that the next candidate is asked.
 template <Kernel (*make)(KernelRequest&)>
 Kernel unless_refused(KernelRequest& request) {
-  for (const Shape& shape : {request.shape(0), request.shape(1), request.output().shape}) {
-    if (shape.rank() > 0 && *std::max_element(shape.begin(), shape.end()) > kMostOnednnElements) {
-      return {};
-    }
+  for (const Shape* shape : {&request.shape(0), &request.shape(1), &request.output().shape}) {
+    if (!fits_onednn(*shape)) return {};
   }
   try {
     return make(request);

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "core/ops/matmul_internal.h"
@@ -53,7 +53,7 @@ Kernel make_matmul(KernelRequest& request) {
   if (!is_onednn_type(dtype)) return {};
   const MatMulProblem p(request);
   if (p.is_empty || p.k == 0 || p.is_matvec() || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
-  if (std::max({p.m, p.n, p.k}) > kMostOnednnElements) return {};
+  if (!fits_onednn(std::array{p.m, p.n, p.k})) return {};
 
   Dims y_dims = p.batch;
   y_dims.insert(y_dims.end(), {p.m, p.n});
@@ -100,7 +100,7 @@ Kernel make_matmul(KernelRequest& request) {
 /// and its first call makes kernels for 35 ms.
 bool suits_sgemm(const MatMulProblem& p) {
   if (p.transposes_b || !p.batch.empty() || p.is_empty || p.k == 0) return false;
-  if (std::max({p.m, p.n, p.k}) > kMostOnednnElements) return false;
+  if (!fits_onednn(std::array{p.m, p.n, p.k})) return false;
   constexpr std::int64_t kLarge = std::int64_t{1} << 19;
   constexpr std::int64_t kManyTerms = 256;
   constexpr std::int64_t kFewRows = 64;

@@ -2,6 +2,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -19,8 +20,12 @@ dnnl::stream& onednn_stream();
 /// SIGILL), unless the environment names its instructions (ONEDNN_MAX_CPU_ISA). Whether it did.
 bool settle_onednn_isa() noexcept;
 
-/// Most elements along an axis: from 2^32 on oneDNN divides by zero.
-inline constexpr std::int64_t kMostOnednnElements = std::numeric_limits<std::int32_t>::max();
+/// Whether oneDNN takes axes of these sizes: from 2^32 elements along one it divides by zero.
+template <class Sizes>
+bool fits_onednn(const Sizes& sizes) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  return std::ranges::all_of(sizes, [](std::int64_t size) { return size <= kMost; });
+}
 
 /// Where an operand lies in a call: an input, an output, or some bytes of the workspace.
 struct OnednnSlot {

@@ -1,6 +1,5 @@
 #include <omp.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
@@ -62,7 +61,7 @@ class Bound {
 }  // namespace
 
 Product<float> onednn_product(const ProductSpec& p) {
-  if (p.m == 0 || p.n == 0 || p.k == 0 || std::max({p.m, p.n, p.k}) > kMostOnednnElements) {
+  if (p.m == 0 || p.n == 0 || p.k == 0 || !fits_onednn(std::array{p.m, p.n, p.k})) {
     return eigen_product<float>(p);
   }
   const MadeForThreads threads(p.is_serial ? 1 : omp_get_max_threads());

@@ -185,8 +185,8 @@ TEST_P(Budget, GivesTheSameBitsWithFewerBytes) {
 INSTANTIATE_TEST_SUITE_P(
     Nets, Budget,
     testing::Values(Case{"deep", {256, 16}, SGD{.lr = 0.1F, .momentum = 0.9F}},
-                    // A bf16 weight is made of one that is updated before
-                    // its last reader.
+                    // bf16 weights, made of ones that are updated before
+                    // the last reader.
                     Case{"convolutions", {8, 32, 8, 8}, SGD{.lr = 0.1F}, Precision::bf16},
                     Case{"feed_forward", {256, 128}, SGD{.lr = 0.1F}},
                     Case{"transformer", {8, 32, 64}, AdamW{}},
