@@ -42,7 +42,8 @@ struct TrainOptions {
   /// Of the learning rate, over `total_updates`.
   Schedule schedule = {};
   std::int64_t total_updates = 0;
-  /// Micro-batches whose gradients are averaged before one update.
+  /// Micro-batches whose gradients are averaged before one update. Those left over when training
+  /// ends, fewer than that, make no update.
   int accumulate = 1;
   /// Of Dropout.
   std::uint64_t seed = 0;

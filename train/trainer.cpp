@@ -1,7 +1,9 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 
 namespace graft {
 namespace {
@@ -40,10 +42,19 @@ class EpochSum {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+bool is_finite(const Tensor& tensor) {
+  bool found = true;
+  visit_dtype(FloatTypes{}, tensor.dtype(), [&]<class T>() {
+    found = std::ranges::all_of(tensor.values<const T>(), [](T x) { return std::isfinite(x); });
+  });
+  return found;
+}
+
 }  // namespace
 
 Trainer::Trainer(Model& model, TrainOptions options)
-    : loss_(options.loss),
+    : model_(&model),
+      loss_(options.loss),
       total_updates_(options.total_updates),
       accumulate_(options.accumulate),
       step_(model, options),
@@ -79,6 +90,8 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
     const std::int64_t more = options.epochs * loader.batches() / accumulate_;
     step_.set_total_updates(step_.updates() + std::max<std::int64_t>(more, 1));
   }
+  // Others may hold infinities on purpose: masks of attention.
+  const std::vector<std::string> finite = finite_of(step_.parameter_names());
   std::vector<EpochReport> reports;
   bool goes_on = true;
   for (int epoch = 1; goes_on && epoch <= options.epochs; ++epoch) {
@@ -93,12 +106,29 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
         break;
       }
     }
+    require_finite(finite);
     EpochReport report = sum.report(epoch);
     if (options.validation != nullptr) report.validation = evaluate(*options.validation);
     reports.push_back(report);
     if (options.on_epoch && !options.on_epoch(report)) goes_on = false;
   }
   return reports;
+}
+
+std::vector<std::string> Trainer::finite_of(const std::vector<std::string>& names) const {
+  std::vector<std::string> finite;
+  std::ranges::copy_if(names, std::back_inserter(finite), [this](const std::string& name) {
+    return is_finite(model_->graph().find(name)->initializer());
+  });
+  return finite;
+}
+
+void Trainer::require_finite(const std::vector<std::string>& names) const {
+  const std::vector<std::string> finite = finite_of(names);
+  const auto [lost, kept] = std::ranges::mismatch(names, finite);
+  if (lost == names.end()) return;
+  fail(ErrorKind::numeric, "parameter '", *lost, "' holds numbers that are not finite after ",
+       step_.updates(), " updates; try a smaller learning rate or gradient clipping");
 }
 
 Evaluation Trainer::evaluate(DataLoader& loader) {

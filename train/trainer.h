@@ -58,7 +58,8 @@ class Trainer {
   /// been made by then.
   StepReport step(const Batch& batch);
 
-  /// Whole epochs. Throws what step, evaluate and the loader throw.
+  /// Whole epochs. Throws what step, evaluate and the loader throw, and Error{numeric} before
+  /// `on_epoch` if the epoch's updates made a parameter NaN or infinite that was not.
   std::vector<EpochReport> fit(DataLoader& loader, const FitOptions& options = {});
 
   /// Measures the model as it is now, in inference form. Throws Error{numeric} if the loss is NaN
@@ -68,6 +69,11 @@ class Trainer {
   TrainStep& train_step() { return step_; }
 
  private:
+  /// Names of the parameters all of whose numbers are finite, of these.
+  std::vector<std::string> finite_of(const std::vector<std::string>& names) const;
+  void require_finite(const std::vector<std::string>& names) const;
+
+  Model* model_;
   Loss loss_;
   std::int64_t total_updates_;
   int accumulate_;

@@ -99,6 +99,25 @@ TEST(Trainer, AnUpdateThatSpoilsTheNetIsFoundWhenItIsMeasured) {
   }
 }
 
+TEST(Trainer, ParametersThatTheLastUpdateLostAreANumericError) {
+  Model model = test::linear_model();
+  const auto data = tensor_dataset({{"x", Tensor::full(DType::f32, {2, 2}, 1e20)}},
+                                   {"y", Tensor::from<std::int64_t>({2}, {0, 1})});
+  DataLoader loader(data, {.batch = 2});
+  Trainer trainer(model, {.optimizer = SGD{.lr = 1e30F}});
+  bool is_told = false;
+  const auto on_epoch = [&](const EpochReport&) { return is_told = true; };
+  try {
+    trainer.fit(loader, {.epochs = 1, .on_epoch = on_epoch});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::numeric);
+    EXPECT_THAT(error.what(), testing::HasSubstr("parameter 'w' holds numbers that are not finite "
+                                                 "after 1 updates"));
+  }
+  EXPECT_FALSE(is_told);
+}
+
 /// Scores (0,1), (2,0) against labels 1, 1: one of two is right; loss = mean(log(1+e^-1),
 /// log(1+e^2)) = (0.3132617 + 2.1269280) / 2.
 TEST(Evaluator, MeasuresLossAndAccuracyByHand) {
