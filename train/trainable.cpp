@@ -29,21 +29,32 @@ bool looks_like_mask(const Tensor& tensor) {
 }
 
 /// In x + c a scalar is a constant of the formula, a larger tensor a bias, unless it masks. So is a
-/// factor of one element that a Constant node holds: the scale of attention, as PyTorch writes it.
-bool is_part_of_formula(const Node& node, const Tensor& tensor, bool is_constant_node) {
+/// factor of one element that the exporter made: the scale of attention, as PyTorch writes it.
+bool is_constant_of_arithmetic(const Node& node, const Tensor& tensor, bool is_exporters) {
   if (!is_broadcasting_arithmetic(node)) return false;
   const bool is_factor = node.is("Mul") || node.is("Div");
-  return tensor.rank() == 0 || (is_factor && is_constant_node && tensor.size() == 1) ||
+  return tensor.rank() == 0 || (is_factor && is_exporters && tensor.size() == 1) ||
          looks_like_mask(tensor);
 }
 
-bool reaches_weight_slot(const Value& value, const Tensor& tensor, bool is_constant_node) {
+/// The scale of ones or the bias of zeros of a normalization that has no parameters: PyTorch's
+/// exporters must write them, also before those of GroupNorm. Not of BatchNormalization, which
+/// would keep its statistics if neither trained (adr/0004).
+bool is_neutral(const Use& use, const Tensor& tensor) {
+  const Node& node = *use.node;
+  if (!node.op_type().ends_with("Normalization") || node.is("BatchNormalization")) return false;
+  const double neutral = use.index == 1 ? 1.0 : 0.0;
+  return std::ranges::all_of(to_double(tensor), [=](double value) { return value == neutral; });
+}
+
+/// `is_exporters`: is_exporters_constant().
+bool reaches_weight_slot(const Value& value, const Tensor& tensor, bool is_exporters) {
   for (const Use& use : value.uses()) {
     const Node& node = *use.node;
     if (only_rearranges(node)) {
       for (int i = 0; i < node.output_count(); ++i) {
         const Value* const moved = node.output(i);
-        if (moved != nullptr && reaches_weight_slot(*moved, tensor, is_constant_node)) return true;
+        if (moved != nullptr && reaches_weight_slot(*moved, tensor, is_exporters)) return true;
       }
       continue;
     }
@@ -51,15 +62,31 @@ bool reaches_weight_slot(const Value& value, const Tensor& tensor, bool is_const
     if (def == nullptr || std::ranges::find(def->weights, use.index) == def->weights.end()) {
       continue;
     }
-    if (!is_part_of_formula(node, tensor, is_constant_node)) return true;
+    const bool is_part_of_formula = is_constant_of_arithmetic(node, tensor, is_exporters) ||
+                                    (is_exporters && is_neutral(use, tensor));
+    if (!is_part_of_formula) return true;
   }
   return false;
 }
 
-/// The file holds it in a Constant node, not as an initializer.
-bool is_constant_node(const Value& value, const Graph* file) {
+/// "val_7" and "/norm/Constant_1_output_0": as PyTorch's exporters name what the model's source
+/// gives no name.
+bool is_exporters_name(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kValue = "val_";
+  if (name.starts_with(kValue)) {
+    name.remove_prefix(kValue.size());
+    return !name.empty() && name.find_first_not_of(kDigits) == name.npos;
+  }
+  name.remove_prefix(name.rfind('/') + 1);  // nothing where there is none
+  return name.starts_with("Constant") && name.ends_with("_output_0");
+}
+
+/// The exporter made it of the model's source, where it is no parameter: the file holds it in a
+/// Constant node, or did before others simplified it.
+bool is_exporters_constant(const Value& value, const Graph* file) {
   const Value* const written = file == nullptr ? nullptr : file->find(value.name());
-  return written != nullptr && !written->is_initializer();
+  return (written != nullptr && !written->is_initializer()) || is_exporters_name(value.name());
 }
 
 bool is_candidate(const Value& value, const Graph* file) {
@@ -127,7 +154,7 @@ std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
   std::vector<Value*> values;
   for (Value* value : graph.initializers()) {
     if (is_candidate(*value, file) &&
-        reaches_weight_slot(*value, value->initializer(), is_constant_node(*value, file))) {
+        reaches_weight_slot(*value, value->initializer(), is_exporters_constant(*value, file))) {
       values.push_back(value);
     }
   }

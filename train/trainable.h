@@ -22,7 +22,9 @@ struct TrainableRequest {
 
 /// The initializers that train by default: float tensors, not masks, that reach an input which
 /// usually holds a weight (OpDef::weights), directly or through ops that only rearrange elements.
-/// Never running statistics, shapes or epsilons. `graph` is in the newest form (upgrade_opset).
+/// Never running statistics, shapes or epsilons; nor what PyTorch's exporters write of a formula:
+/// the scale of attention, ones and zeros for a normalization without parameters. `graph` is in the
+/// newest form (upgrade_opset).
 /// `file` as in TrainableRequest.
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file = nullptr);
 

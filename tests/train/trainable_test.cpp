@@ -13,6 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 Tensor ones(const Shape& shape) {
   return Tensor::full(DType::f32, shape, 1.0);
@@ -77,6 +78,42 @@ TEST(Trainable, AFactorInAConstantNodeBelongsToTheFormula) {
   build(graph, false);
   EXPECT_THAT(names(default_trainable(graph, &graph)), ElementsAre("factor"));
   EXPECT_THAT(names(default_trainable(graph, &file)), ElementsAre());
+}
+
+/// GroupNorm as PyTorch's exporters write it, with ones and zeros of these names, and a factor.
+std::unique_ptr<Graph> make_group_norm(const std::string& ones_name, const std::string& zeros_name,
+                                       const std::string& factor_name) {
+  auto graph = std::make_unique<Graph>();
+  Builder builder(*graph);
+  const auto initializer = [&](std::string_view name, Tensor tensor) {
+    return builder.expr(graph->add_initializer(name, std::move(tensor)));
+  };
+  const Expr x = builder.expr(graph->add_input("x", {DType::f32, SymShape{4, 2, 9}}));
+  Expr h = call("InstanceNormalization", {x, initializer(ones_name, ones({2})),
+                                          initializer(zeros_name, Tensor::zeros(DType::f32, {2}))});
+  h = h * initializer("gamma", ones({2, 1})) + initializer("beta", ones({2, 1}));
+  graph->add_output((h * initializer(factor_name, ones({1}))).value());
+  return graph;
+}
+
+TEST(Trainable, WhatExportersWriteOfAFormulaDoesNotTrain) {
+  const auto found = [](const std::string& one, const std::string& zero, const std::string& factor) {
+    return names(default_trainable(*make_group_norm(one, zero, factor)));
+  };
+  EXPECT_THAT(found("val_8", "val_11", "val_47"), UnorderedElementsAre("gamma", "beta"));
+  EXPECT_THAT(found("/n/Constant_1_output_0", "/n/Constant_output_0", "Constant_2_output_0"),
+              UnorderedElementsAre("gamma", "beta"));
+  EXPECT_THAT(found("n.weight", "n.bias", "temperature"),
+              UnorderedElementsAre("n.weight", "n.bias", "gamma", "beta", "temperature"));
+  EXPECT_THAT(found("val_11x", "val_", "/Constant_1"),
+              UnorderedElementsAre("val_11x", "val_", "gamma", "beta", "/Constant_1"));
+}
+
+TEST(Trainable, ParametersThatAnExporterNumberedTrain) {
+  const auto graph = make_group_norm("val_1", "val_2", "val_3");
+  graph->find("val_1")->initializer().copy_from(Tensor::from<float>({2}, {1.0F, 1.5F}));
+  graph->find("val_2")->initializer().copy_from(Tensor::from<float>({2}, {0.0F, -0.5F}));
+  EXPECT_THAT(names(default_trainable(*graph)), UnorderedElementsAre("val_1", "val_2", "gamma", "beta"));
 }
 
 TEST(Trainable, PatternsChooseAndFreeze) {
