@@ -183,10 +183,10 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
   std::error_code ignored;
-  if (std::filesystem::is_symlink(path_, ignored)) {
-    const std::filesystem::path target = std::filesystem::weakly_canonical(path_, ignored);
-    if (!ignored) path_ = target;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path_, ignored); ++i) {
+    path_ = path_.parent_path() / std::filesystem::read_symlink(path_, ignored);
   }
   if (!path_.has_filename()) fail(ErrorKind::io, "'", path.string(), "' names no file to write");
   mode_t mode = 0666;

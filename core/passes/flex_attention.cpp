@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/ops/builder.h"
+#include "core/ops/table_limit.h"
 #include "core/passes/splice_internal.h"
 
 namespace graft::passes {
@@ -79,6 +80,7 @@ class FlexAttention {
       fail(ErrorKind::shape, node_.label(), ": ", queries, " heads of Q are no multiple of ", heads,
            " of input ", input);
     }
+    require_small_table(node_, queries);
     std::vector<std::int64_t> indices;
     for (std::int64_t i = 0; i < queries; ++i) indices.push_back(i / (queries / heads));
     return call("Gather", {x, constant_ints(builder_, indices)}, {{"axis", 1}});

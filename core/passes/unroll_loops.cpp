@@ -9,7 +9,8 @@
 namespace graft::passes {
 namespace {
 
-/// Longer loops are better run than unrolled; a file of a few bytes may ask for any number.
+/// Of a graph with its loops unrolled. Longer ones are better run; a file of a few bytes may ask for
+/// any number.
 constexpr std::int64_t kMostNodes = 20'000;
 
 const Graph* body_of(const Node& node) {
@@ -19,9 +20,18 @@ const Graph* body_of(const Node& node) {
   return graph == nullptr ? nullptr : graph->get();
 }
 
-bool is_small(const Graph& body, std::int64_t turns) {
-  const auto nodes = static_cast<std::int64_t>(body.node_count()) + 1;
-  return turns >= 0 && turns <= kMostNodes / nodes;
+/// Those of bodies too.
+std::int64_t count_nodes(const Graph& graph) {
+  auto count = static_cast<std::int64_t>(graph.node_count());
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, [&](const Graph& body) { count += count_nodes(body); });
+  }
+  return count;
+}
+
+bool is_small(const Node& node, const Graph& body, std::int64_t turns) {
+  const std::int64_t room = kMostNodes - static_cast<std::int64_t>(node.graph().node_count());
+  return turns >= 0 && turns <= std::max<std::int64_t>(room, 0) / (count_nodes(body) + 1);
 }
 
 bool is_true(const Value* value) {
@@ -105,7 +115,7 @@ bool unroll_loop(Node& node) {
   const Graph* const body = body_of(node);
   if (body == nullptr) return false;
   const std::int64_t turns = turns_of_loop(node, *body);
-  if (!is_small(*body, turns)) return false;
+  if (!is_small(node, *body, turns)) return false;
   const std::vector<Value*>& inputs = node.inputs();
   Unroller unroller(node, *body, inputs.size() - 1);
   Value* const yes = unroller.builder().constant(Tensor::scalar(true));
@@ -149,7 +159,7 @@ bool unroll_scan(Node& node) {
   if (body == nullptr || scan_count < 1 || scan_count > node.input_count()) return false;
   const auto scanned = static_cast<std::size_t>(scan_count);
   const std::int64_t turns = turns_of_scan(node, *body, scanned);
-  if (!is_small(*body, turns)) return false;
+  if (!is_small(node, *body, turns)) return false;
   const std::vector<std::int64_t> axes = node.attributes.get_ints("scan_input_axes");
   const std::vector<std::int64_t> reversed = node.attributes.get_ints("scan_input_directions");
   const std::size_t states = node.inputs().size() - scanned;

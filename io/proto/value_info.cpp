@@ -103,10 +103,11 @@ ValueInfoWriter::Kept& ValueInfoWriter::kept(const Value& value) {
 void ValueInfoWriter::put(const Value& value, const Kept& kept, const pb::ValueInfoProto* entry,
                           ValueInfos& infos) {
   pb::ValueInfoProto& info = *infos.Add();
-  if (entry == nullptr) entry = leading_entry(kept.entries);
+  const bool is_elsewhere = entry == nullptr;  // in another list: dims of -1 are not kept there
+  if (is_elsewhere) entry = leading_entry(kept.entries);
   if (entry != nullptr) info = *entry;
   info.set_name(value.name());
-  if (!kept.type_changed) return;
+  if (!kept.type_changed && !is_elsewhere) return;
   put_type(value.type(), *info.mutable_type());
   if (info.type().ByteSizeLong() == 0) info.clear_type();
 }

@@ -107,6 +107,16 @@ TEST(AtomicFile, KeepsTheModeAndFollowsALink) {
   EXPECT_EQ(std::filesystem::status(target).permissions(), std::filesystem::perms(0640));
 }
 
+TEST(AtomicFile, WritesWhereALinkToNothingPoints) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.path() / "inner");
+  std::filesystem::create_symlink("inner/link", folder.path() / "link");
+  std::filesystem::create_symlink("target", folder.path() / "inner" / "link");
+  write_file(folder.path() / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));
+  EXPECT_EQ(content(folder.path() / "inner" / "target"), "new");
+}
+
 TEST(AtomicFile, RefusesWhatCannotBeReplaced) {
   const TempFolder folder;
   expect_error(ErrorKind::io, "No such file or directory",

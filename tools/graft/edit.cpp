@@ -53,6 +53,11 @@ ExitCode edit_model(const Arguments& arguments) {
     std::cout << ' ' << output->name() << ' ' << output->type();
   }
   std::cout << '\n';
+  for (const Value* output : model.graph().outputs()) {
+    if (output->shape() || output->type().is_container) continue;
+    std::cerr << "graft: the rank of output '" << output->name()
+              << "' is not known; ONNX's checker wants it in the file\n";
+  }
   return ok;
 }
 

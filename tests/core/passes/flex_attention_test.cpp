@@ -67,6 +67,8 @@ TEST(FlexAttention, RefusesWhatDoesNotFit) {
                        }).what());
   };
   EXPECT_THAT(refused({1, 1, 1}, {1, 1, 1, 1}), HasSubstr("wanted rank 4"));
+  EXPECT_THAT(refused({1, std::int64_t{1} << 31, 1, 1}, {1, 2, 1, 1}),
+              HasSubstr("it needs a table of 2147483648"));
   EXPECT_THAT(refused({1, 3, 1, 1}, {1, 2, 1, 1}), HasSubstr("3 heads of Q are no multiple of 2"));
   EXPECT_THAT(refused({1, 1, 1, 1}, {1, 1, 1, 1}, {{"score_mod", 1}}),
               HasSubstr("score_mod is no graph of one input and one output"));

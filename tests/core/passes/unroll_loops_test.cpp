@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/graph/print.h"
 #include "core/passes/pass.h"
 
@@ -61,6 +63,24 @@ TEST(UnrollLoops, LeavesALoopOfMillionsOfTurns) {
   const auto graph = loop_graph(true);
   graph->find("turns")->set_initializer(Tensor::scalar<std::int64_t>(1 << 24));
   EXPECT_FALSE(unroll_loops(*graph));
+}
+
+/// A loop of 300 turns whose body is a loop of 300 turns.
+TEST(UnrollLoops, LeavesLoopsWithinLoopsOfTooManyTurns) {
+  const auto graph = loop_graph(true);
+  graph->find("turns")->set_initializer(Tensor::scalar<std::int64_t>(300));
+  Graph& outer = *std::get<std::shared_ptr<Graph>>(
+      graph->nodes().front()->attributes.find("body")->value);
+  Value* const state = outer.find("state");
+  Node* const inner =
+      outer.add_node("Loop", "", {graph->find("turns"), nullptr, state}, {"inner", "inner_all"},
+                     {{"body", AttributeValue(loop_body(outer, state))}});
+  outer.set_outputs({outer.outputs()[0], inner->output(0), inner->output(0)});
+  while (unroll_loops(*graph)) settle(*graph);
+  constexpr std::size_t kMost = 20'000;
+  EXPECT_LE(graph->node_count(), kMost);
+  const auto is_loop = [](const auto& node) { return node->is("Loop"); };
+  EXPECT_TRUE(std::ranges::any_of(graph->nodes(), is_loop));
 }
 
 /// y = running sums of x [2,3] over axis 1, from the back, written from the back.

@@ -338,6 +338,21 @@ TEST(RoundTrip, RemovedValuesLeaveNoValueInfo) {
   EXPECT_EQ(exported(model).graph().value_info_size(), 0);
 }
 
+TEST(RoundTrip, AnOutputThatBecomesInnerLosesDimsBelowZero) {
+  Model model = import(graph_model(
+      kInput + "output { name: 'y' type { tensor_type { elem_type: 1 shape { dim { dim_value: -1 } "
+               "dim { dim_value: 3 } } } } }" + kRelu));
+  Graph& graph = model.graph();
+  Value* const y = graph.find("y");
+  y->in_value_info = true;
+  graph.set_outputs({graph.add_node("Relu", "", {y}, {"z"})->output()});
+  const pb::ModelProto proto = exported(model);
+  ASSERT_EQ(proto.graph().value_info_size(), 1);
+  const auto& shape = proto.graph().value_info(0).type().tensor_type().shape();
+  EXPECT_FALSE(shape.dim(0).has_dim_value());
+  EXPECT_EQ(shape.dim(1).dim_value(), 3);
+}
+
 TEST(RoundTrip, AnInnerValueThatBecomesOutputTakesItsInfoAlong) {
   Model model = import(graph_model(
       kInput + kOutput + "node { op_type: 'Relu' input: 'x' output: 'a' } " +
