@@ -8,9 +8,9 @@ namespace graft {
 namespace {
 
 void check_field(const SampleField& field) {
-  if (field.dtype != DType::f32 && field.dtype != DType::i64) {
+  if (!visit_dtype(AllTypes{}, field.dtype, []<class T>() {})) {
     fail(ErrorKind::argument, "data set: field '", field.name, "' is ",
-         describe(field.dtype, field.shape), ", wanted f32 or i64 elements");
+         describe(field.dtype, field.shape), ", wanted elements that are numbers or bool");
   }
 }
 

@@ -19,7 +19,7 @@ enum class Split { train, test };
 /// "train", "test".
 std::string_view name(Split split);
 
-/// One named tensor of a sample. `shape` has no batch axis; the element type is f32 or i64.
+/// One named tensor of a sample. `shape` has no batch axis; the elements are numbers or bool.
 struct SampleField {
   std::string name;
   DType dtype = DType::f32;
@@ -91,7 +91,8 @@ class Dataset {
   virtual void read(std::int64_t index, const SampleRow& row) const = 0;
 
  protected:
-  /// Throws Error{argument} if `info` contradicts itself or has a field that is not f32 or i64.
+  /// Throws Error{argument} if `info` contradicts itself or has a field of other elements than
+  /// AllTypes.
   explicit Dataset(DatasetInfo info);
 
  private:

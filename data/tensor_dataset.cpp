@@ -15,16 +15,14 @@ class TensorDataset final : public Dataset {
 
   void read(std::int64_t index, const SampleRow& row) const override {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      visit_dtype(SampleTypes{}, inputs_[i].values.dtype(),
+      visit_dtype(AllTypes{}, inputs_[i].values.dtype(),
                   [&]<class T>() { copy_sample(inputs_[i].values, index, row.input<T>(i)); });
     }
-    visit_dtype(SampleTypes{}, target_.values.dtype(),
+    visit_dtype(AllTypes{}, target_.values.dtype(),
                 [&]<class T>() { copy_sample(target_.values, index, row.target<T>()); });
   }
 
  private:
-  using SampleTypes = TypeList<float, std::int64_t>;
-
   template <class T>
   static void copy_sample(const Tensor& all, std::int64_t index, std::span<T> out) {
     const auto first = static_cast<std::size_t>(index) * out.size();
@@ -37,12 +35,19 @@ class TensorDataset final : public Dataset {
 
 Tensor as_sample_type(const NamedSamples& samples) {
   const Tensor host = samples.values.to(cpu());
-  if (is_float(host.dtype())) return host.dtype() == DType::f32 ? host : host.cast(DType::f32);
-  if (is_integer(host.dtype()) || host.dtype() == DType::boolean) {
-    return host.dtype() == DType::i64 ? host : host.cast(DType::i64);
+  const bool has_floats = is_float(host.dtype());
+  if (!has_floats && !is_integer(host.dtype()) && host.dtype() != DType::boolean) {
+    fail(ErrorKind::type, "tensor data set: '", samples.name, "' is ", host,
+         ", wanted float, integer or bool elements");
   }
-  fail(ErrorKind::type, "tensor data set: '", samples.name, "' is ", host,
-       ", wanted float, integer or bool elements");
+  DType wanted = samples.wanted;
+  const bool is_number = visit_dtype(AllTypes{}, wanted, []<class T>() {});
+  if (!is_number) wanted = has_floats ? DType::f32 : DType::i64;
+  if (has_floats && !is_float(wanted)) {
+    fail(ErrorKind::type, "tensor data set: '", samples.name, "' is ", host, ", wanted ", wanted,
+         " elements");
+  }
+  return host.dtype() == wanted ? host : host.cast(wanted);
 }
 
 SampleField field_of(const NamedSamples& samples, std::int64_t count) {

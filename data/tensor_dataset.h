@@ -14,13 +14,17 @@ namespace graft {
 struct NamedSamples {
   std::string name;
   Tensor values;
+  /// The element type that the model takes, of AllTypes; else f32 for floats, i64 for integers and
+  /// bool.
+  DType wanted = DType::undefined;
 };
 
 /// Samples that lie in tensors. An i64[N] target holds class indices: `classes` is their number, or
-/// 0 for the highest label plus one. Other float types become f32 and other integers and bool i64,
-/// once; f32 and i64 elements are shared, not copied.
+/// 0 for the highest label plus one. Elements become the type that is wanted, once; those that have
+/// it are shared, not copied.
 /// Throws Error{shape} if the tensors do not all have the same N, Error{type} for elements that
-/// cannot be converted, Error{argument} if a label is not in [0, classes).
+/// cannot be converted, and for floats where integers are wanted, Error{argument} if a label is not
+/// in [0, classes).
 std::shared_ptr<Dataset> tensor_dataset(std::vector<NamedSamples> inputs, NamedSamples target,
                                         std::int64_t classes = 0);
 

@@ -64,12 +64,18 @@ bool is_target(const std::string& name) {
   return std::ranges::find(kNames, name) != kNames.end();
 }
 
-std::shared_ptr<Dataset> open_npz(const std::string& path, Split split) {
+std::shared_ptr<Dataset> open_npz(const std::string& path, Split split, const WantedTypes& wanted) {
   std::vector<NamedSamples> inputs;
   std::vector<NamedSamples> targets;
   for (NamedTensor& array : arrays_of(npz::load(path), split)) {
-    auto& list = is_target(array.name) ? targets : inputs;
-    list.push_back({std::move(array.name), std::move(array.tensor)});
+    if (is_target(array.name)) {
+      const DType type = is_float(array.tensor.dtype()) ? wanted.target : DType::undefined;
+      targets.push_back({std::move(array.name), std::move(array.tensor), type});
+    } else {
+      const std::size_t at = inputs.size();
+      const DType type = at < wanted.inputs.size() ? wanted.inputs[at] : DType::undefined;
+      inputs.push_back({std::move(array.name), std::move(array.tensor), type});
+    }
   }
   if (targets.size() != 1 || inputs.empty()) {
     fail(ErrorKind::io, path, ": the ", name(split), " split has ", inputs.size(), " inputs and ",
@@ -81,8 +87,11 @@ std::shared_ptr<Dataset> open_npz(const std::string& path, Split split) {
 
 }  // namespace
 
-std::shared_ptr<Dataset> open_data(std::string_view spec, Split split) {
-  static constexpr std::array kSources{DataSource{"npz", "FILE", false, open_npz}};
+std::shared_ptr<Dataset> open_data(std::string_view spec, Split split, const WantedTypes& wanted) {
+  const bool is_npz = spec.starts_with(kNpz) && spec.size() > kNpz.size();
+  if (is_npz) return open_npz(std::string(spec.substr(kNpz.size())), split, wanted);
+  static constexpr std::array kSources{
+      DataSource{"npz", "FILE", false, nullptr}};  // for the messages
   return open_dataset(spec, split, kSources);
 }
 

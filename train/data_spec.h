@@ -3,21 +3,31 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "data/dataset.h"
 #include "data/transforms.h"
 
 namespace graft {
 
+/// Element types that a model takes: see NamedSamples::wanted.
+struct WantedTypes {
+  /// In order; undefined past the end.
+  std::vector<DType> inputs{};
+  /// Of a target of floats.
+  DType target = DType::undefined;
+};
+
 /// A data set by its spec, as on the command line: what `open_dataset` takes, and `npz:FILE`.
 ///
 /// An npz file holds the samples of each array along its first axis. The target is the array called
 /// "target", "targets", "label", "labels" or "y"; all others are inputs, in the file's order.
 /// Arrays whose names end in "_train" and "_test" ("x_train", "y_test") belong to those splits;
-/// without such names both splits are the whole file.
-/// Throws Error{argument} for an unknown form, Error{io} if an npz file has no target or no input
-/// for the split, and what the source throws.
-std::shared_ptr<Dataset> open_data(std::string_view spec, Split split);
+/// without such names both splits are the whole file. `wanted` is for npz files: others hold f32
+/// and i64. Throws Error{argument} for an unknown form, Error{io} if an npz file has no target or
+/// no input for the split, and what the source throws.
+std::shared_ptr<Dataset> open_data(std::string_view spec, Split split,
+                                   const WantedTypes& wanted = {});
 
 /// Whether the source keeps samples apart to test with. Of an npz file: whether it has arrays whose
 /// names end in "_test"; throws what reading it throws.

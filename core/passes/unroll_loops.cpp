@@ -9,8 +9,8 @@
 namespace graft::passes {
 namespace {
 
-/// Of a graph with its loops unrolled. Longer ones are better run; a file of a few bytes may ask for
-/// any number.
+/// Of a graph with its loops unrolled. Longer ones are better run; a file of a few bytes may ask
+/// for any number.
 constexpr std::int64_t kMostNodes = 20'000;
 
 const Graph* body_of(const Node& node) {

@@ -34,8 +34,8 @@ TEST(Dataset, RefusesInfoThatContradictsItself) {
   info.inputs.clear();
   refused("needs an input", info);
   info = labelled(2);
-  info.inputs[0].dtype = DType::f64;
-  refused("field 'x' is f64[2], wanted f32 or i64", info);
+  info.inputs[0].dtype = DType::string;
+  refused("field 'x' is string[2], wanted elements that are numbers or bool", info);
   info = labelled(2);
   info.target.shape = Shape{1};
   refused("2 classes need an i64[] target, found i64[1]", info);

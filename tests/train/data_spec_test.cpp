@@ -68,6 +68,45 @@ TEST_F(DataSpec, NpzSplitsByTheEndOfNames) {
   EXPECT_FALSE(has_test_split("npz:" + path_));
 }
 
+TEST_F(DataSpec, NpzArraysTakeTheTypesThatAreWanted) {
+  const std::vector<NamedTensor> arrays{{"ids", Tensor::from<std::int64_t>({2}, {7, 8})},
+                                        {"mask", Tensor::from<std::uint8_t>({2}, {1, 0})},
+                                        {"x", Tensor::from<double>({2}, {0.1, 0.2})},
+                                        {"image", Tensor::from<std::uint8_t>({2}, {255, 0})},
+                                        {"more", Tensor::from<double>({2}, {0.5, 0.25})},
+                                        {"y", Tensor::from<double>({2}, {0.1, 0.2})}};
+  npz::save(path_, arrays);
+  const WantedTypes wanted{.inputs = {DType::i32, DType::boolean, DType::f64, DType::f32},
+                           .target = DType::f64};
+  const auto data = open_data("npz:" + path_, Split::train, wanted);
+  const std::vector<DType> found{DType::i32, DType::boolean, DType::f64, DType::f32, DType::f32};
+  ASSERT_EQ(data->info().inputs.size(), found.size());
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_EQ(data->info().inputs[i].dtype, found[i]);
+  EXPECT_EQ(data->info().target.dtype, DType::f64);
+  const Batch batch = make_batch(data->info(), 1);
+  data->read(0, SampleRow(batch, 0));
+  EXPECT_EQ(batch.inputs[0].values<std::int32_t>()[0], 7);
+  EXPECT_TRUE(batch.inputs[1].values<bool>()[0]);
+  EXPECT_EQ(batch.inputs[2].values<double>()[0], 0.1);
+  EXPECT_EQ(batch.inputs[3].values<float>()[0], 255.0F);
+  EXPECT_EQ(batch.inputs[4].values<float>()[0], 0.5F);
+  EXPECT_EQ(batch.target.values<double>()[0], 0.1);
+}
+
+TEST_F(DataSpec, FloatsWhereIntegersAreWantedAreRefused) {
+  const std::vector<NamedTensor> arrays{{"x", Tensor::zeros(DType::f64, {2})},
+                                        {"y", labels({0, 1})}};
+  npz::save(path_, arrays);
+  try {
+    open_data("npz:" + path_, Split::train, {.inputs = {DType::i64}});
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::type);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("'x' is f64[2]"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("wanted i64 elements"));
+  }
+}
+
 TEST_F(DataSpec, NpzWithoutTargetIsRefused) {
   expect_io_error(
       [&] {

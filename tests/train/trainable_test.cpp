@@ -97,7 +97,8 @@ std::unique_ptr<Graph> make_group_norm(const std::string& ones_name, const std::
 }
 
 TEST(Trainable, WhatExportersWriteOfAFormulaDoesNotTrain) {
-  const auto found = [](const std::string& one, const std::string& zero, const std::string& factor) {
+  const auto found = [](const std::string& one, const std::string& zero,
+                        const std::string& factor) {
     return names(default_trainable(*make_group_norm(one, zero, factor)));
   };
   EXPECT_THAT(found("val_8", "val_11", "val_47"), UnorderedElementsAre("gamma", "beta"));
@@ -113,7 +114,8 @@ TEST(Trainable, ParametersThatAnExporterNumberedTrain) {
   const auto graph = make_group_norm("val_1", "val_2", "val_3");
   graph->find("val_1")->initializer().copy_from(Tensor::from<float>({2}, {1.0F, 1.5F}));
   graph->find("val_2")->initializer().copy_from(Tensor::from<float>({2}, {0.0F, -0.5F}));
-  EXPECT_THAT(names(default_trainable(*graph)), UnorderedElementsAre("val_1", "val_2", "gamma", "beta"));
+  EXPECT_THAT(names(default_trainable(*graph)),
+              UnorderedElementsAre("val_1", "val_2", "gamma", "beta"));
 }
 
 TEST(Trainable, PatternsChooseAndFreeze) {

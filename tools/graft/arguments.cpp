@@ -11,7 +11,6 @@
 #include "data/subset.h"
 #include "io/file.h"
 #include "io/onnx.h"
-#include "train/data_spec.h"
 #include "train/step_graph.h"
 
 namespace graft::cli {
@@ -42,9 +41,30 @@ void add_arguments(CLI::App& app, DataArguments& arguments) {
                  "one number a channel (default: pixels in [0, 1])");
 }
 
-std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec,
-                              Split split) {
-  std::shared_ptr<Dataset> dataset = open_data(spec, split);
+namespace {
+
+const Value* find_output(const Model& model, const std::string& name) {
+  for (const Value* output : model.graph().outputs()) {
+    if (name.empty() || output->name() == name) return output;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+WantedTypes wanted_types(const Model& model, const std::string& output) {
+  WantedTypes wanted;
+  for (const Value* input : passes::required_inputs(model.graph())) {
+    wanted.inputs.push_back(input->dtype());
+  }
+  const Value* const judged = find_output(model, output);
+  if (judged != nullptr && is_float(judged->dtype())) wanted.target = judged->dtype();
+  return wanted;
+}
+
+std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec, Split split,
+                              const WantedTypes& wanted) {
+  std::shared_ptr<Dataset> dataset = open_data(spec, split, wanted);
   if (dataset->size() == 0) fail(ErrorKind::io, spec, ": no samples");
   return arguments.limit > 0 ? first_samples(std::move(dataset), arguments.limit) : dataset;
 }
@@ -91,17 +111,6 @@ void add_arguments(CLI::App& app, LossArguments& arguments) {
   app.add_option("--loss", arguments.name, "auto" + names)->capture_default_str();
   app.add_option("--output", arguments.output, "the output that is judged (default: the first)");
 }
-
-namespace {
-
-const Value* find_output(const Model& model, const std::string& name) {
-  for (const Value* output : model.graph().outputs()) {
-    if (name.empty() || output->name() == name) return output;
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset) {
   Loss loss = mse();

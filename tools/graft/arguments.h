@@ -10,6 +10,7 @@
 #include "core/graph/model.h"
 #include "data/dataset.h"
 #include "data/transforms.h"
+#include "train/data_spec.h"
 
 namespace CLI {
 class App;
@@ -35,7 +36,10 @@ struct DataArguments {
   std::string normalize;
 };
 void add_arguments(CLI::App& app, DataArguments& arguments);
-std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec, Split split);
+/// Those of the model's inputs and of the output that is judged, as the file says.
+WantedTypes wanted_types(const Model& model, const std::string& output);
+std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec, Split split,
+                              const WantedTypes& wanted);
 /// What --normalize asks for: none or one.
 std::vector<Transform> normalization(const DataArguments& arguments);
 

@@ -25,7 +25,8 @@ ExitCode evaluate(const Arguments& arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
   const auto dataset = open(arguments.data, arguments.data.spec,
-                            arguments.split == "train" ? Split::train : Split::test);
+                            arguments.split == "train" ? Split::train : Split::test,
+                            wanted_types(model, arguments.loss.output));
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const std::int64_t batch = arguments.data.batch;
   check_data_fits(model, loss, arguments.loss.output, *dataset, batch);

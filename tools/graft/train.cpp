@@ -39,11 +39,14 @@ std::vector<Transform> training_transforms(const TrainArguments& arguments) {
 }
 
 /// Null when nothing is to be measured.
-std::shared_ptr<Dataset> open_validation(const TrainArguments& arguments) {
+std::shared_ptr<Dataset> open_validation(const TrainArguments& arguments,
+                                         const WantedTypes& wanted) {
   if (arguments.validate == "none") return nullptr;
-  if (!arguments.validate.empty()) return open(arguments.data, arguments.validate, Split::test);
+  if (!arguments.validate.empty()) {
+    return open(arguments.data, arguments.validate, Split::test, wanted);
+  }
   if (!has_test_split(arguments.data.spec)) return nullptr;
-  return open(arguments.data, arguments.data.spec, Split::test);
+  return open(arguments.data, arguments.data.spec, Split::test, wanted);
 }
 
 /// The first name of the tie that holds `name`: a follower trains when its leader does.
@@ -159,7 +162,9 @@ ExitCode train(const TrainArguments& arguments) {
   const std::vector<Transform> transforms = training_transforms(arguments);
   Model model = onnx::load(arguments.model);
   check_writable(arguments.out);
-  const std::shared_ptr<Dataset> dataset = open(arguments.data, arguments.data.spec, Split::train);
+  const WantedTypes wanted = wanted_types(model, arguments.loss.output);
+  const std::shared_ptr<Dataset> dataset =
+      open(arguments.data, arguments.data.spec, Split::train, wanted);
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const TrainOptions options = make_options(arguments, loss, dataset->size());
   const std::int64_t batch = arguments.data.batch;
@@ -167,7 +172,7 @@ ExitCode train(const TrainArguments& arguments) {
   DataLoader loader(
       dataset, {.batch = batch, .shuffle = true, .seed = arguments.seed, .transforms = transforms});
   std::optional<DataLoader> validation;
-  if (const std::shared_ptr<Dataset> held_back = open_validation(arguments)) {
+  if (const std::shared_ptr<Dataset> held_back = open_validation(arguments, wanted)) {
     check_data_fits(model, loss, options.output, *held_back, batch);
     validation.emplace(held_back,
                        LoaderOptions{.batch = batch, .transforms = normalization(arguments.data)});

@@ -69,8 +69,8 @@ TEST(UnrollLoops, LeavesALoopOfMillionsOfTurns) {
 TEST(UnrollLoops, LeavesLoopsWithinLoopsOfTooManyTurns) {
   const auto graph = loop_graph(true);
   graph->find("turns")->set_initializer(Tensor::scalar<std::int64_t>(300));
-  Graph& outer = *std::get<std::shared_ptr<Graph>>(
-      graph->nodes().front()->attributes.find("body")->value);
+  Graph& outer =
+      *std::get<std::shared_ptr<Graph>>(graph->nodes().front()->attributes.find("body")->value);
   Value* const state = outer.find("state");
   Node* const inner =
       outer.add_node("Loop", "", {graph->find("turns"), nullptr, state}, {"inner", "inner_all"},

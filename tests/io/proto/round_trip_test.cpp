@@ -340,8 +340,10 @@ TEST(RoundTrip, RemovedValuesLeaveNoValueInfo) {
 
 TEST(RoundTrip, AnOutputThatBecomesInnerLosesDimsBelowZero) {
   Model model = import(graph_model(
-      kInput + "output { name: 'y' type { tensor_type { elem_type: 1 shape { dim { dim_value: -1 } "
-               "dim { dim_value: 3 } } } } }" + kRelu));
+      kInput +
+      "output { name: 'y' type { tensor_type { elem_type: 1 shape { dim { dim_value: -1 } "
+      "dim { dim_value: 3 } } } } }" +
+      kRelu));
   Graph& graph = model.graph();
   Value* const y = graph.find("y");
   y->in_value_info = true;
