@@ -56,6 +56,12 @@ void save(const Model& model, const std::filesystem::path& path, const SaveOptio
 /// The bytes that `save` writes by default.
 std::string serialize(const Model& model);
 
+/// Gives each parameter an initializer of its own that PyTorch's exporter merged with equal ones
+/// without leaving an Identity (torch.export, when it optimizes). What it keeps of the source
+/// beside each node names the parameters there: readers of one initializer that name none in common
+/// had parameters of their own; tied weights stay tied. Returns how many initializers were added.
+std::size_t separate_merged(Graph& graph);
+
 /// A TensorProto file (.pb), as in ONNX's backend tests. Throws as `load` does.
 NamedTensor load_tensor(const std::filesystem::path& path);
 /// A file (.pb) of the kind that the model's file gives `like` as its type: a TensorProto,

@@ -166,7 +166,7 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
     check(*options.optimizer, options.state_precision);
     s.base_lr = graft::learning_rate(*options.optimizer);
   }
-  edit::separate_initializers(model.graph());
+  separate_parameters(model.graph());
   s.model = model.clone();
   passes::upgrade_opset(s.model);
   passes::infer_shapes(s.model.graph());

@@ -58,7 +58,7 @@ struct TrainOptions {
 
 /// A model's training step: forward, loss, backward and update as one plan for each set of batch
 /// shapes. Updates the model's own initializers in place, after those that an exporter merged are
-/// separated (edit::separate_initializers); the model must outlive the step and keep its graph.
+/// separated (separate_parameters); the model must outlive the step and keep its graph.
 /// What does not train here is taken as it is when a plan is made: where several steps train parts
 /// of one model, make a step anew when its turn comes. Not for use by two threads at once.
 class TrainStep {

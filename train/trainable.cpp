@@ -4,18 +4,29 @@
 #include <array>
 #include <regex>
 
+#include "core/graph/edit.h"
 #include "core/ops/registry.h"
+#include "io/onnx.h"
 
 namespace graft {
 namespace {
 
-/// Ops that move elements without computing: a weight behind them is still a weight.
-bool only_rearranges(const Node& node) {
-  static constexpr std::array<std::string_view, 11> kOps{
-      "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity",
-      "Cast",      "Concat",  "Slice",   "Split",     "Expand"};
-  return node.domain().empty() && std::ranges::find(kOps, node.op_type()) != kOps.end();
+/// Reads by ops that move elements without computing: a weight behind them is still a weight.
+bool only_rearranges(const Use& use) {
+  static constexpr std::array<std::string_view, 14> kOps{
+      "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast",
+      "Concat",    "Slice",   "Split",   "Expand",    "Tile",    "CastLike", "Dropout"};
+  const Node& node = *use.node;
+  return node.domain().empty() && (use.index == 0 || node.is("Concat")) &&
+         std::ranges::find(kOps, node.op_type()) != kOps.end();
 }
+
+/// Who is taken to have made a constant.
+enum class Maker {
+  user,      ///< a parameter or a buffer
+  exporter,  ///< PyTorch's, of the model's source or of parameters; others' Constant nodes
+  source,    ///< PyTorch's, of the model's source
+};
 
 bool is_broadcasting_arithmetic(const Node& node) {
   return node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div");
@@ -30,31 +41,36 @@ bool looks_like_mask(const Tensor& tensor) {
 
 /// In x + c a scalar is a constant of the formula, a larger tensor a bias, unless it masks. So is a
 /// factor of one element that the exporter made: the scale of attention, as PyTorch writes it.
-bool is_constant_of_arithmetic(const Node& node, const Tensor& tensor, bool is_exporters) {
+bool is_constant_of_arithmetic(const Node& node, const Tensor& tensor, Maker maker) {
   if (!is_broadcasting_arithmetic(node)) return false;
   const bool is_factor = node.is("Mul") || node.is("Div");
-  return tensor.rank() == 0 || (is_factor && is_exporters && tensor.size() == 1) ||
+  return tensor.rank() == 0 || (is_factor && maker != Maker::user && tensor.size() == 1) ||
          looks_like_mask(tensor);
 }
 
 /// The scale of ones or the bias of zeros of a normalization that has no parameters: PyTorch's
-/// exporters must write them, also before those of GroupNorm. Not of BatchNormalization, which
-/// would keep its statistics if neither trained (adr/0004).
+/// exporters must write them, also before those of GroupNorm.
 bool is_neutral(const Use& use, const Tensor& tensor) {
   const Node& node = *use.node;
-  if (!node.op_type().ends_with("Normalization") || node.is("BatchNormalization")) return false;
+  if (!node.op_type().ends_with("Normalization")) return false;
   const double neutral = use.index == 1 ? 1.0 : 0.0;
   return std::ranges::all_of(to_double(tensor), [=](double value) { return value == neutral; });
 }
 
-/// `is_exporters`: is_exporters_constant().
-bool reaches_weight_slot(const Value& value, const Tensor& tensor, bool is_exporters) {
+bool is_part_of_formula(const Use& use, const Tensor& tensor, Maker maker) {
+  // One without parameters would keep its statistics if nothing in it trained (adr/0004).
+  if (use.node->is("BatchNormalization")) return false;
+  return maker == Maker::source || is_constant_of_arithmetic(*use.node, tensor, maker) ||
+         (maker == Maker::exporter && is_neutral(use, tensor));
+}
+
+bool reaches_weight_slot(const Value& value, const Tensor& tensor, Maker maker) {
   for (const Use& use : value.uses()) {
     const Node& node = *use.node;
-    if (only_rearranges(node)) {
+    if (only_rearranges(use)) {
       for (int i = 0; i < node.output_count(); ++i) {
         const Value* const moved = node.output(i);
-        if (moved != nullptr && reaches_weight_slot(*moved, tensor, is_exporters)) return true;
+        if (moved != nullptr && reaches_weight_slot(*moved, tensor, maker)) return true;
       }
       continue;
     }
@@ -62,31 +78,43 @@ bool reaches_weight_slot(const Value& value, const Tensor& tensor, bool is_expor
     if (def == nullptr || std::ranges::find(def->weights, use.index) == def->weights.end()) {
       continue;
     }
-    const bool is_part_of_formula = is_constant_of_arithmetic(node, tensor, is_exporters) ||
-                                    (is_exporters && is_neutral(use, tensor));
-    if (!is_part_of_formula) return true;
+    if (!is_part_of_formula(use, tensor, maker)) return true;
   }
   return false;
 }
 
-/// "val_7" and "/norm/Constant_1_output_0": as PyTorch's exporters name what the model's source
-/// gives no name.
-bool is_exporters_name(std::string_view name) {
-  constexpr std::string_view kDigits = "0123456789";
-  constexpr std::string_view kValue = "val_";
-  if (name.starts_with(kValue)) {
-    name.remove_prefix(kValue.size());
-    return !name.empty() && name.find_first_not_of(kDigits) == name.npos;
-  }
+/// "/norm/Constant_1_output_0".
+bool is_name_of_constant(std::string_view name) {
   name.remove_prefix(name.rfind('/') + 1);  // nothing where there is none
   return name.starts_with("Constant") && name.ends_with("_output_0");
 }
 
-/// The exporter made it of the model's source, where it is no parameter: the file holds it in a
-/// Constant node, or did before others simplified it.
-bool is_exporters_constant(const Value& value, const Graph* file) {
+/// "val_7", and "val_7_1" where separate_parameters() made a copy.
+bool is_numbered(std::string_view name) {
+  constexpr std::string_view kStem = "val_";
+  return name.starts_with(kStem) && name.size() > kStem.size() &&
+         name.find_first_not_of("0123456789_", kStem.size()) == name.npos;
+}
+
+Maker maker_of(const Value& value, const Graph* file) {
+  if (is_name_of_constant(value.name())) return Maker::source;
   const Value* const written = file == nullptr ? nullptr : file->find(value.name());
-  return (written != nullptr && !written->is_initializer()) || is_exporters_name(value.name());
+  const Node* const producer = written == nullptr ? nullptr : written->producer();
+  const bool is_constant_node = producer != nullptr && producer->is("Constant");
+  return is_constant_node || is_numbered(value.name()) ? Maker::exporter : Maker::user;
+}
+
+/// Running statistics, and the scale and the bias beside statistics that no BatchNormalization
+/// reads: of one that is written out because it is frozen.
+bool is_of_frozen_norm(const Value& value, const Graph& graph) {
+  const std::string& name = value.name();
+  const std::string prefix = name.substr(0, name.rfind('.') + 1);  // nothing where there is none
+  const std::string last = name.substr(prefix.size());
+  if (last == "running_mean" || last == "running_var") return true;
+  const Value* const variance = graph.find(prefix + "running_var");
+  if (variance == nullptr || (last != "weight" && last != "bias")) return false;
+  return std::ranges::none_of(variance->uses(),
+                              [](const Use& use) { return use.node->is("BatchNormalization"); });
 }
 
 bool is_candidate(const Value& value, const Graph* file) {
@@ -150,11 +178,16 @@ void drop_frozen(std::vector<Value*>& values, const std::string& pattern) {
 
 }  // namespace
 
+void separate_parameters(Graph& graph) {
+  edit::separate_initializers(graph);
+  onnx::separate_merged(graph);
+}
+
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
   std::vector<Value*> values;
   for (Value* value : graph.initializers()) {
-    if (is_candidate(*value, file) &&
-        reaches_weight_slot(*value, value->initializer(), is_exporters_constant(*value, file))) {
+    if (is_candidate(*value, file) && !is_of_frozen_norm(*value, graph) &&
+        reaches_weight_slot(*value, value->initializer(), maker_of(*value, file))) {
       values.push_back(value);
     }
   }

@@ -20,11 +20,16 @@ struct TrainableRequest {
   const Graph* file = nullptr;
 };
 
+/// Gives parameters that an exporter merged because they were equal initializers of their own
+/// (edit::separate_initializers, onnx::separate_merged): trained, they part.
+void separate_parameters(Graph& graph);
+
 /// The initializers that train by default: float tensors, not masks, that reach an input which
 /// usually holds a weight (OpDef::weights), directly or through ops that only rearrange elements.
 /// Never running statistics, shapes or epsilons; nor what PyTorch's exporters write of a formula:
-/// the scale of attention, ones and zeros for a normalization without parameters. `graph` is in the
-/// newest form (upgrade_opset).
+/// Constant nodes that are named so, the scale of attention, ones and zeros for a normalization
+/// without parameters. Buffers cannot be told from parameters: freeze them by name. `graph` is in
+/// the newest form (upgrade_opset).
 /// `file` as in TrainableRequest.
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file = nullptr);
 

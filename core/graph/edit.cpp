@@ -210,6 +210,38 @@ void rename(Model& model, std::string_view from, std::string_view to) {
   model.graph().rename(value, to);
 }
 
+namespace {
+
+constexpr int kMean = 3;
+constexpr int kVariance = 4;
+
+bool is_statistic(const Use& use, int slot) {
+  return use.index == slot && use.node->is("BatchNormalization");
+}
+
+/// "bn.running_mean" for "bn.bias".
+std::string statistic_name(const std::string& name, int slot) {
+  const std::size_t dot = name.rfind('.');
+  const std::string prefix = dot == name.npos ? name + "_" : name.substr(0, dot + 1);
+  return prefix + (slot == kMean ? "running_mean" : "running_var");
+}
+
+/// Gives the BatchNormalizations that read the value as mean, or as variance, one of their own if
+/// there are other readers. Whether it did.
+bool separate_statistic(Graph& graph, Value* value, int slot) {
+  std::vector<Use> statistics;
+  for (const Use& use : value->uses()) {
+    if (is_statistic(use, slot)) statistics.push_back(use);
+  }
+  if (statistics.empty() || statistics.size() == value->uses().size()) return false;
+  Value* const own = graph.add_initializer(graph.unique_name(statistic_name(value->name(), slot)),
+                                           value->initializer().clone());
+  for (const Use& use : statistics) use.node->set_input(use.index, own);
+  return true;
+}
+
+}  // namespace
+
 std::size_t separate_initializers(Graph& graph) {
   std::size_t count = 0;
   Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
@@ -227,6 +259,13 @@ std::size_t separate_initializers(Graph& graph) {
     graph.replace_all_uses(output, graph.add_initializer(name, source->initializer().clone()));
     graph.remove(node);
     ++count;
+  }
+  const std::vector<Value*> initializers = graph.initializers();
+  for (Value* const value : initializers) {
+    if (value->is_graph_input() || value->uses().size() < 2) continue;
+    for (const int slot : {kMean, kVariance}) {
+      count += separate_statistic(graph, value, slot) ? 1 : 0;
+    }
   }
   return count;
 }

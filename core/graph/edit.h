@@ -58,7 +58,8 @@ void set_batch(Model& model, std::optional<std::int64_t> batch);
 
 /// Turns each Identity of an initializer into an initializer of its own, under its output's name.
 /// Exporters write one tensor for parameters that happen to be equal (all scales 1, say), and
-/// Identity nodes for the others: trained, they part. Returns how many there were.
+/// Identity nodes for the others: trained, they part. So do a BatchNormalization's mean and
+/// variance from what they were merged with. Returns how many there were.
 std::size_t separate_initializers(Graph& graph);
 
 }  // namespace graft::edit

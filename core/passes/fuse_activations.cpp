@@ -46,6 +46,8 @@ bool match_clip(const Value* y, Match& match) {
   const std::optional<double> lower = bound(1, -kMost);
   const std::optional<double> upper = bound(2, kMost);
   if (!lower || !upper) return false;
+  const DType dtype = match.activation->output()->dtype();
+  if (!fits_attribute(*lower, dtype) || !fits_attribute(*upper, dtype)) return false;
   match.clamp = {{"lower", AttributeValue(static_cast<float>(*lower))},
                  {"upper", AttributeValue(static_cast<float>(*upper))}};
   return true;

@@ -285,7 +285,11 @@ void skip_split(Builder& builder, Call& call) {
 void fuse(Graph& graph, Match match) {
   Builder builder(graph, match.product);
   const Expr k = rows_of(builder, match.k_columns, match.scale);
-  Call call{{builder.expr(match.q), k, builder.expr(match.v())},
+  Expr q = builder.expr(match.q);
+  if (!fits_attribute(match.scale, q.dtype())) {
+    q = q * constant_like(q, std::exchange(match.scale, 1.0));
+  }
+  Call call{{q, k, builder.expr(match.v())},
             {{"scale", AttributeValue(static_cast<float>(match.scale))}},
             match.product->output()};
   skip_transposes(builder, call);

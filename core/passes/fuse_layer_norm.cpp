@@ -109,6 +109,7 @@ std::optional<Match> match(Node& node) {
   const std::optional<Quotient> quotient = quotient_of(found.normalized);
   if (!quotient || (dtype != DType::f32 && dtype != DType::f64)) return std::nullopt;
   const Node* const variance = mean_of_root(quotient->root, found.epsilon);
+  if (!fits_attribute(found.epsilon, dtype)) return std::nullopt;
   const std::optional<int> axis =
       variance == nullptr ? std::nullopt : first_axis_of_mean(*variance);
   Value* const deviation = axis ? root_of(variance->input(0)) : nullptr;

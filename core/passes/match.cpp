@@ -23,6 +23,10 @@ bool have_one_shape(const Value* a, const Value* b) {
   return shape && shape == shape_of(b);
 }
 
+bool fits_attribute(double number, DType dtype) {
+  return dtype != DType::f64 || static_cast<double>(static_cast<float>(number)) == number;
+}
+
 bool skip_factor(Value*& value, double& factor) {
   Node* const node = value->producer();
   if (node == nullptr || !(node->is("Mul") || node->is("Div"))) return false;

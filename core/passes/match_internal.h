@@ -18,6 +18,9 @@ std::optional<double> scalar_of(const Value* value);
 /// The shape if it is known as a whole.
 std::optional<Shape> shape_of(const Value* value);
 
+/// Attributes are f32: whether one holds the number as ops on elements of this type see it.
+bool fits_attribute(double number, DType dtype);
+
 /// Whether both have shapes that are known and the same.
 bool have_one_shape(const Value* a, const Value* b);
 

@@ -118,6 +118,7 @@ std::optional<Match> match_swish(const Node& sigmoid) {
   while (operand != x && skip_factor(operand, alpha)) {
   }
   if (operand != x || !have_one_shape(x, product->output())) return std::nullopt;
+  if (!fits_attribute(alpha, x->dtype())) return std::nullopt;
   return Match{x, product->output(), "Swish", {{"alpha", static_cast<float>(alpha)}}};
 }
 

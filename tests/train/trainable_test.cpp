@@ -108,6 +108,62 @@ TEST(Trainable, WhatExportersWriteOfAFormulaDoesNotTrain) {
               UnorderedElementsAre("n.weight", "n.bias", "gamma", "beta", "temperature"));
   EXPECT_THAT(found("val_11x", "val_", "/Constant_1"),
               UnorderedElementsAre("val_11x", "val_", "gamma", "beta", "/Constant_1"));
+  EXPECT_THAT(found("val_8_1", "val_11_2", "val_47"), UnorderedElementsAre("gamma", "beta"));
+}
+
+/// Exporters merge equal parameters, which Identity nodes then hand on.
+TEST(Trainable, AParameterThatTheFileHandsOnTrains) {
+  const auto graph = make_group_norm("n.weight", "n.bias", "val_3");
+  Graph file;
+  Value* const merged = file.add_initializer("other.weight", ones({2}));
+  file.add_node("Identity", "", {merged}, {"n.weight"});
+  for (const char* name : {"n.bias", "gamma", "beta"}) file.add_initializer(name, ones({2}));
+  EXPECT_THAT(names(default_trainable(*graph, &file)),
+              UnorderedElementsAre("n.weight", "n.bias", "gamma", "beta"));
+}
+
+/// y = x op value, value behind `through` where that is not empty.
+std::vector<std::string> found_in(const std::string& name, const Shape& shape,
+                                  std::string_view op = "Mul", std::string_view through = "") {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
+  const Tensor tensor = Tensor::full(DType::f32, shape, 2.0);
+  Expr value = builder.expr(graph.add_initializer(name, tensor));
+  if (!through.empty()) value = call(through, {value, x});
+  graph.add_output(call(op, {x, value}).value());
+  return names(default_trainable(graph));
+}
+
+TEST(Trainable, ConstantsOfTheSourceNeverTrain) {
+  EXPECT_THAT(found_in("/stem/Constant_1_output_0", {4, 3}), ElementsAre());
+  EXPECT_THAT(found_in("/stem/Constant_1_output_0", {3, 5}, "MatMul"), ElementsAre());
+  EXPECT_THAT(found_in("val_1", {3, 5}, "MatMul"), ElementsAre("val_1"));
+}
+
+TEST(Trainable, WeightsBehindCastLikeTrainAndWhatItCopiesTheTypeOfDoesNot) {
+  EXPECT_THAT(found_in("w", {4, 3}, "Mul", "CastLike"), ElementsAre("w"));
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
+  const Expr like = builder.expr(graph.add_initializer("like", ones({4, 3})));
+  const Expr w = builder.expr(graph.add_initializer("w", ones({3, 5})));
+  graph.add_output(call("MatMul", {call("CastLike", {x, like}), w}).value());
+  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("w"));
+}
+
+/// Written out, as torchvision's FrozenBatchNorm2d is.
+TEST(Trainable, AFrozenNormThatIsWrittenOutStays) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
+  const auto parameter = [&](std::string_view name) {
+    return builder.expr(graph.add_initializer(name, ones({3})));
+  };
+  const Expr normal = (x - parameter("bn.running_mean")) / parameter("bn.running_var");
+  const Expr y = normal * parameter("bn.weight") + parameter("bn.bias");
+  graph.add_output((y * parameter("gain.weight")).value());
+  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("gain.weight"));
 }
 
 TEST(Trainable, ParametersThatAnExporterNumberedTrain) {

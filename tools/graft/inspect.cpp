@@ -31,6 +31,7 @@ struct Findings {
   std::map<std::string, std::int64_t> ops;
   std::vector<std::string> unknown_ops;
   std::vector<const Value*> trainable;  // of `newest`
+  Model separated;                      // as it trains
   Model newest;
   std::vector<std::string> blockers;
   std::int64_t batch = 1;
@@ -76,11 +77,10 @@ Loss assumed_loss(const std::string& name, const Value& output) {
 
 void find_training(Findings& found) {
   Graph& graph = found.newest.graph();
-  edit::separate_initializers(graph);
   do {
     passes::infer_shapes(graph);
   } while (passes::choose_branches(graph) || passes::unroll_loops(graph));
-  for (const Value* value : default_trainable(found.newest.graph(), &found.model.graph())) {
+  for (const Value* value : default_trainable(found.newest.graph(), &found.separated.graph())) {
     found.trainable.push_back(value);
   }
   const std::vector<Value*>& outputs = found.newest.graph().outputs();
@@ -121,7 +121,9 @@ Findings find(const Arguments& arguments) {
   found.model = onnx::load(arguments.model);
   found.batch = arguments.batch.value_or(1);
   count_ops(found.model.graph(), found);
-  found.newest = found.model.clone();
+  found.separated = found.model.clone();
+  separate_parameters(found.separated.graph());
+  found.newest = found.separated.clone();
   if (!found.unknown_ops.empty()) {
     found.obstacle = "an op is not known";
     return found;

@@ -243,5 +243,23 @@ TEST(SeparateInitializers, IdentityOfAConstantBecomesAConstantOfItsOwn) {
   EXPECT_EQ(edit::separate_initializers(graph), 0U);
 }
 
+TEST(SeparateInitializers, StatisticsPartFromParameters) {
+  Graph graph;
+  Value* const x = graph.add_input("x", f32({2, 2}));
+  Value* const ones = graph.add_initializer("bn.weight", Tensor::from<float>({2}, {1, 1}));
+  Value* const zeros = graph.add_initializer("shift", Tensor::zeros(DType::f32, {2}));
+  Node* const norm = graph.add_node("BatchNormalization", "", {x, ones, zeros, zeros, ones}, {"y"});
+  graph.add_output(norm->output());
+  EXPECT_EQ(edit::separate_initializers(graph), 2U);
+  EXPECT_EQ(norm->input(1), ones);
+  EXPECT_EQ(norm->input(2), zeros);
+  EXPECT_EQ(norm->input(3)->name(), "shift_running_mean");
+  EXPECT_EQ(norm->input(4)->name(), "bn.running_var");
+  EXPECT_EQ(norm->input(4)->initializer().values<const float>()[0], 1.0F);
+  EXPECT_NE(norm->input(4)->initializer().data(), ones->initializer().data());
+  verify(graph);
+  EXPECT_EQ(edit::separate_initializers(graph), 0U);
+}
+
 }  // namespace
 }  // namespace graft

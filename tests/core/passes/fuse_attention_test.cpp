@@ -56,6 +56,22 @@ TEST(FuseAttention, FactorsOnEitherSideAndOnTheScoresAreOneScale) {
   EXPECT_EQ(fused.input(1), x.k.value());
 }
 
+/// The attribute is f32: q takes such a scale in f64.
+TEST(FuseAttention, AScaleThatF32CannotHoldStaysAFactorInF64) {
+  Operands x;
+  for (const Expr& operand : {x.q, x.k, x.v}) {
+    operand.value()->set_type({DType::f64, operand.value()->shape()});
+  }
+  const Expr scores = matmul(x.q, transpose_last(x.k)) * 0.1;
+  EXPECT_TRUE(x.fuse(matmul(x.softmax(scores), x.v)));
+  ASSERT_EQ(x.graph.node_count(), 2U);
+  const Node& fused = *x.graph.nodes().back();
+  EXPECT_EQ(fused.attributes.get_float("scale", 0.0F), 1.0F);
+  const Node* const factor = fused.input(0)->producer();
+  ASSERT_TRUE(factor != nullptr && factor->is("Mul"));
+  EXPECT_EQ(to_double(factor->input(1)->initializer()).front(), 0.1);
+}
+
 TEST(FuseAttention, AnyTransposeToColumnsIsOneToRows) {
   Operands x;
   const Expr k = x.input("k_inside", {5, 2, 4});

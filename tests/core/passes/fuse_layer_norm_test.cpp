@@ -45,6 +45,18 @@ TEST(FuseLayerNorm, TheExportedFormBecomesOneNode) {
   EXPECT_FALSE(passes::fuse_layer_norm(o.graph));
 }
 
+TEST(FuseLayerNorm, AnEpsilonThatF32CannotHoldIsKeptInF64) {
+  for (const double epsilon : {0.1, 0.125}) {
+    Operands o;
+    for (const Expr& operand : {o.x, o.scale, o.bias}) {
+      operand.value()->set_type({DType::f64, operand.value()->shape()});
+    }
+    const Expr d = o.deviation();
+    const Expr root = call("Sqrt", {o.mean(d * d, {-1}) + o.number(epsilon)});
+    EXPECT_EQ(o.fuse(d / root * o.scale + o.bias), epsilon == 0.125);
+  }
+}
+
 TEST(FuseLayerNorm, DifferencesWrittenTwiceAndReciprocalsToo) {
   Operands o;
   const Expr middle = o.mean(o.x, {-1});

@@ -84,6 +84,12 @@ TEST(NameActivations, SwishWithAndWithoutAFactor) {
   Operand quick;
   EXPECT_EQ(quick.name(quick.x * sigmoid(quick.x * 1.702)), "Swish");
   EXPECT_EQ(quick.attributes().get_float("alpha", 0.0F), 1.702F);
+  Operand exact;  // an attribute is f32
+  exact.x.value()->set_type({DType::f64, SymShape{3, 5}});
+  EXPECT_EQ(exact.name(exact.x * sigmoid(exact.x * 1.702)), "");
+  Operand half;
+  half.x.value()->set_type({DType::f64, SymShape{3, 5}});
+  EXPECT_EQ(half.name(half.x * sigmoid(half.x * 0.5)), "Swish");
   Operand gate;  // of another value
   EXPECT_EQ(gate.name((gate.x + 1.0) * sigmoid(gate.x)), "");
 }

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <span>
+#include <unordered_map>
+
+#include "core/graph/graph.h"
+#include "io/onnx.h"
+#include "io/proto/onnx_proto.h"
+#include "io/proto/parse.h"
+
+namespace graft::onnx {
+namespace {
+
+using Names = std::set<std::string>;
+
+/// The parameters and buffers, "p_encoder_norm_weight" and "b_norm_running_mean", in a printed call
+/// like "%y : [num_users=1] = call_function[target=aten.linear](args = (%x, %p_fc_weight), ...)".
+Names parameters_in(std::string_view call) {
+  constexpr std::string_view kOfNames =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  Names names;
+  for (std::size_t at = call.find('%'); at != call.npos; at = call.find('%', at)) {
+    const std::size_t end = std::min(call.find_first_not_of(kOfNames, ++at), call.size());
+    const std::string_view name = call.substr(at, end - at);
+    if (name.starts_with("p_") || name.starts_with("b_")) names.emplace(name);
+    at = end;
+  }
+  return names;
+}
+
+/// Those of the call that the exporter made the node of; none where it does not say.
+Names parameters_of(const Node& node) {
+  constexpr std::string_view kCall = "pkg.torch.onnx.fx_node";
+  const auto proto = unpack<pb::NodeProto>(node.preserved);
+  for (const auto& entry : proto.metadata_props()) {
+    if (entry.key() == kCall) return parameters_in(entry.value());
+  }
+  return {};
+}
+
+/// "p_encoder_norm_weight" for "encoder.norm.weight"; parts of names may lose their case.
+std::string in_calls(const std::string& name) {
+  std::string result = "p_" + name;
+  for (char& c : result) c = c == '.' ? '_' : static_cast<char>(std::tolower(c));
+  return result;
+}
+
+/// Readers of one parameter, and the parameters that stand beside it in their calls.
+struct Readers {
+  Names names;
+  std::vector<Use> uses;
+};
+
+bool have_common(const Names& a, const Names& b) {
+  return std::ranges::any_of(a, [&](const std::string& name) { return b.contains(name); });
+}
+
+/// The uses of a value that say something, grouped by parameter.
+std::vector<Readers> group(std::span<const Use> uses,
+                           std::unordered_map<const Node*, Names>& names_of) {
+  std::vector<Readers> groups;
+  for (const Use& use : uses) {
+    const auto [found, is_new] = names_of.try_emplace(use.node);
+    if (is_new) found->second = parameters_of(*use.node);
+    Readers joined{found->second, {use}};
+    if (joined.names.empty()) continue;
+    std::erase_if(groups, [&](const Readers& other) {
+      if (!have_common(joined.names, other.names)) return false;
+      joined.names.insert(other.names.begin(), other.names.end());
+      joined.uses.insert(joined.uses.end(), other.uses.begin(), other.uses.end());
+      return true;
+    });
+    groups.push_back(std::move(joined));
+  }
+  return groups;
+}
+
+/// The one name that ends as the value's does ("weight"), without its "p_"; else the value's.
+std::string name_for(const Readers& readers, const Value& value) {
+  const std::string own = in_calls(value.name());
+  const std::string ending = own.substr(own.rfind('_'));
+  std::string found;
+  for (const std::string& name : readers.names) {
+    if (!name.ends_with(ending)) continue;
+    if (!found.empty()) return value.name();
+    found = name.substr(2);
+  }
+  return found.empty() ? value.name() : found;
+}
+
+}  // namespace
+
+std::size_t separate_merged(Graph& graph) {
+  std::size_t count = 0;
+  std::unordered_map<const Node*, Names> names_of;
+  const std::vector<Value*> initializers = graph.initializers();
+  for (Value* const value : initializers) {
+    if (!is_float(value->dtype()) || value->is_graph_input() || value->uses().size() < 2) continue;
+    std::vector<Readers> groups = group(value->uses(), names_of);
+    if (groups.size() < 2) continue;
+    const auto owner = std::ranges::find_if(groups, [&](const Readers& readers) {
+      return readers.names.contains(in_calls(value->name()));
+    });
+    std::swap(groups.front(), owner == groups.end() ? groups.front() : *owner);
+    for (const Readers& readers : std::span(groups).subspan(1)) {
+      Value* const own = graph.add_initializer(graph.unique_name(name_for(readers, *value)),
+                                               value->initializer().clone());
+      for (const Use& use : readers.uses) use.node->set_input(use.index, own);
+      ++count;
+    }
+  }
+  return count;
+}
+
+}  // namespace graft::onnx

@@ -1,0 +1,83 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/graph/verify.h"
+#include "io/onnx.h"
+#include "tests/io/proto/proto_text.h"
+
+namespace graft::testing {
+namespace {
+
+/// A node that adds the initializer, with what PyTorch's exporter writes of its call.
+std::string adding(const std::string& from, const std::string& initializer, const std::string& to,
+                   const std::string& arguments) {
+  const std::string call = "%linear : [num_users=1] = call_function[target=torch.ops.aten.linear." +
+                           std::string("default](args = (%x, ") + arguments + "), kwargs = {})";
+  return "node { op_type: 'Add' input: '" + from + "' input: '" + initializer + "' output: '" + to +
+         "' metadata_props { key: 'pkg.torch.onnx.fx_node' value: '" + call + "' } } ";
+}
+
+std::string initializer(const std::string& name) {
+  return "initializer { name: '" + name + "' data_type: 1 dims: 2 float_data: 1 float_data: 1 } ";
+}
+
+/// x -> a -> b -> y, each adds one initializer.
+Model model_of(const std::string& nodes, const std::string& initializers) {
+  const std::string type =
+      " type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } } ";
+  return import(
+      graph_model("input { name: 'x'" + type + "output { name: 'y'" + type + nodes + initializers));
+}
+
+std::string name_read(const Model& model, const std::string& output) {
+  return model.graph().find(output)->producer()->input(1)->name();
+}
+
+TEST(TorchMerges, ReadersOfOtherParametersGetTheirOwn) {
+  Model model =
+      model_of(adding("x", "Layers.0.bias", "a", "%p_layers_0_weight, %p_layers_0_bias") +
+                   adding("a", "Layers.0.bias", "b", "%p_layers_1_weight, %p_layers_1_bias") +
+                   adding("b", "Layers.0.bias", "y", "%p_layers_1_bias"),
+               initializer("Layers.0.bias"));
+  EXPECT_EQ(onnx::separate_merged(model.graph()), 1U);
+  EXPECT_EQ(name_read(model, "a"), "Layers.0.bias");
+  EXPECT_EQ(name_read(model, "b"), "layers_1_bias");
+  EXPECT_EQ(name_read(model, "y"), "layers_1_bias");
+  const Tensor& kept = model.graph().find("Layers.0.bias")->initializer();
+  const Tensor& own = model.graph().find("layers_1_bias")->initializer();
+  EXPECT_NE(kept.data(), own.data());
+  EXPECT_EQ(own.values<const float>()[1], 1.0F);
+  verify(model.graph());
+  EXPECT_EQ(onnx::separate_merged(model.graph()), 0U);
+}
+
+/// The second names what joins the first and the third.
+TEST(TorchMerges, WhatIsTiedStaysTied) {
+  Model model = model_of(adding("x", "w", "a", "%p_embed_weight") +
+                             adding("a", "w", "b", "%p_head_bias, %p_embed_weight") +
+                             adding("b", "w", "y", "%p_head_bias"),
+                         initializer("w"));
+  EXPECT_EQ(onnx::separate_merged(model.graph()), 0U);
+}
+
+TEST(TorchMerges, TheOwnerKeepsItAndTheSilentStayWithIt) {
+  Model model = model_of(adding("x", "late.bias", "a", "%p_early_bias") +
+                             adding("a", "late.bias", "b", "%p_late_bias") +
+                             adding("b", "late.bias", "y", "%other"),
+                         initializer("late.bias"));
+  EXPECT_EQ(onnx::separate_merged(model.graph()), 1U);
+  EXPECT_EQ(name_read(model, "a"), "early_bias");
+  EXPECT_EQ(name_read(model, "b"), "late.bias");
+  EXPECT_EQ(name_read(model, "y"), "late.bias");
+}
+
+TEST(TorchMerges, FilesOfOthersStayAsTheyAre) {
+  Model model = model_of(
+      "node { op_type: 'Add' input: 'x' input: 'w' output: 'a' } "
+      "node { op_type: 'Add' input: 'a' input: 'w' output: 'y' } ",
+      initializer("w"));
+  EXPECT_EQ(onnx::separate_merged(model.graph()), 0U);
+}
+
+}  // namespace
+}  // namespace graft::testing
