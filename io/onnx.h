@@ -56,6 +56,11 @@ void save(const Model& model, const std::filesystem::path& path, const SaveOptio
 /// The bytes that `save` writes by default.
 std::string serialize(const Model& model);
 
+/// What PyTorch's exporter says of an initializer in the metadata of its value_info: only
+/// torch.export's knows.
+enum class TorchKind { unknown, parameter, buffer };
+TorchKind torch_kind(const Value& initializer);
+
 /// Gives each parameter an initializer of its own that PyTorch's exporter merged with equal ones
 /// without leaving an Identity (torch.export, when it optimizes). What it keeps of the source
 /// beside each node names the parameters there: readers of one initializer that name none in common

@@ -21,11 +21,13 @@ bool only_rearranges(const Use& use) {
          std::ranges::find(kOps, node.op_type()) != kOps.end();
 }
 
-/// Who is taken to have made a constant.
-enum class Maker {
-  user,      ///< a parameter or a buffer
-  exporter,  ///< PyTorch's, of the model's source or of parameters; others' Constant nodes
-  source,    ///< PyTorch's, of the model's source
+/// What a float tensor is taken to be.
+enum class Kind {
+  parameter,  ///< one, as the file says
+  unknown,    ///< a parameter or a buffer of the model's source
+  exporters,  ///< the exporter made it: of parameters, or of what the source spells out
+  constant,   ///< spelled out in the source
+  buffer,     ///< one, as the file says
 };
 
 bool is_broadcasting_arithmetic(const Node& node) {
@@ -41,10 +43,10 @@ bool looks_like_mask(const Tensor& tensor) {
 
 /// In x + c a scalar is a constant of the formula, a larger tensor a bias, unless it masks. So is a
 /// factor of one element that the exporter made: the scale of attention, as PyTorch writes it.
-bool is_constant_of_arithmetic(const Node& node, const Tensor& tensor, Maker maker) {
+bool is_constant_of_arithmetic(const Node& node, const Tensor& tensor, Kind kind) {
   if (!is_broadcasting_arithmetic(node)) return false;
   const bool is_factor = node.is("Mul") || node.is("Div");
-  return tensor.rank() == 0 || (is_factor && maker != Maker::user && tensor.size() == 1) ||
+  return tensor.rank() == 0 || (is_factor && kind != Kind::unknown && tensor.size() == 1) ||
          looks_like_mask(tensor);
 }
 
@@ -57,20 +59,20 @@ bool is_neutral(const Use& use, const Tensor& tensor) {
   return std::ranges::all_of(to_double(tensor), [=](double value) { return value == neutral; });
 }
 
-bool is_part_of_formula(const Use& use, const Tensor& tensor, Maker maker) {
+bool is_part_of_formula(const Use& use, const Tensor& tensor, Kind kind) {
   // One without parameters would keep its statistics if nothing in it trained (adr/0004).
-  if (use.node->is("BatchNormalization")) return false;
-  return maker == Maker::source || is_constant_of_arithmetic(*use.node, tensor, maker) ||
-         (maker == Maker::exporter && is_neutral(use, tensor));
+  if (kind == Kind::parameter || use.node->is("BatchNormalization")) return false;
+  return kind == Kind::constant || is_constant_of_arithmetic(*use.node, tensor, kind) ||
+         (kind == Kind::exporters && is_neutral(use, tensor));
 }
 
-bool reaches_weight_slot(const Value& value, const Tensor& tensor, Maker maker) {
+bool reaches_weight_slot(const Value& value, const Tensor& tensor, Kind kind) {
   for (const Use& use : value.uses()) {
     const Node& node = *use.node;
     if (only_rearranges(use)) {
       for (int i = 0; i < node.output_count(); ++i) {
         const Value* const moved = node.output(i);
-        if (moved != nullptr && reaches_weight_slot(*moved, tensor, maker)) return true;
+        if (moved != nullptr && reaches_weight_slot(*moved, tensor, kind)) return true;
       }
       continue;
     }
@@ -78,7 +80,7 @@ bool reaches_weight_slot(const Value& value, const Tensor& tensor, Maker maker) 
     if (def == nullptr || std::ranges::find(def->weights, use.index) == def->weights.end()) {
       continue;
     }
-    if (!is_part_of_formula(use, tensor, maker)) return true;
+    if (!is_part_of_formula(use, tensor, kind)) return true;
   }
   return false;
 }
@@ -96,12 +98,23 @@ bool is_numbered(std::string_view name) {
          name.find_first_not_of("0123456789_", kStem.size()) == name.npos;
 }
 
-Maker maker_of(const Value& value, const Graph* file) {
-  if (is_name_of_constant(value.name())) return Maker::source;
+Kind kind_of(const Value& value, const Graph* file) {
+  const onnx::TorchKind said = onnx::torch_kind(value);
+  if (said == onnx::TorchKind::buffer) return Kind::buffer;
+  if (said == onnx::TorchKind::parameter) return Kind::parameter;
+  if (is_name_of_constant(value.name())) return Kind::constant;
   const Value* const written = file == nullptr ? nullptr : file->find(value.name());
   const Node* const producer = written == nullptr ? nullptr : written->producer();
   const bool is_constant_node = producer != nullptr && producer->is("Constant");
-  return is_constant_node || is_numbered(value.name()) ? Maker::exporter : Maker::user;
+  return is_constant_node || is_numbered(value.name()) ? Kind::exporters : Kind::unknown;
+}
+
+bool reaches_batch_norm(const Value& value) {
+  return std::ranges::any_of(value.uses(), [](const Use& use) {
+    if (use.node->is("BatchNormalization")) return true;
+    const Value* const moved = only_rearranges(use) ? use.node->output() : nullptr;
+    return moved != nullptr && reaches_batch_norm(*moved);
+  });
 }
 
 /// Running statistics, and the scale and the bias beside statistics that no BatchNormalization
@@ -112,9 +125,8 @@ bool is_of_frozen_norm(const Value& value, const Graph& graph) {
   const std::string last = name.substr(prefix.size());
   if (last == "running_mean" || last == "running_var") return true;
   const Value* const variance = graph.find(prefix + "running_var");
-  if (variance == nullptr || (last != "weight" && last != "bias")) return false;
-  return std::ranges::none_of(variance->uses(),
-                              [](const Use& use) { return use.node->is("BatchNormalization"); });
+  const bool is_parameter = last == "weight" || last == "bias";
+  return is_parameter && variance != nullptr && !reaches_batch_norm(*variance);
 }
 
 bool is_candidate(const Value& value, const Graph* file) {
@@ -186,8 +198,9 @@ void separate_parameters(Graph& graph) {
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
   std::vector<Value*> values;
   for (Value* value : graph.initializers()) {
-    if (is_candidate(*value, file) && !is_of_frozen_norm(*value, graph) &&
-        reaches_weight_slot(*value, value->initializer(), maker_of(*value, file))) {
+    if (!is_candidate(*value, file) || is_of_frozen_norm(*value, graph)) continue;
+    const Kind kind = kind_of(*value, file);
+    if (kind != Kind::buffer && reaches_weight_slot(*value, value->initializer(), kind)) {
       values.push_back(value);
     }
   }

@@ -166,6 +166,46 @@ TEST(Trainable, AFrozenNormThatIsWrittenOutStays) {
   EXPECT_THAT(names(default_trainable(graph)), ElementsAre("gain.weight"));
 }
 
+/// A BatchNormalization of f16 statistics, say.
+TEST(Trainable, ANormWhoseStatisticsAreCastTrains) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
+  std::vector<Expr> operands{x};
+  for (const char* name : {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"}) {
+    const Expr parameter = builder.expr(graph.add_initializer(name, ones({3})));
+    operands.push_back(call("Cast", {parameter}, {{"to", 1}}));
+  }
+  graph.add_output(call("BatchNormalization", operands).value());
+  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("bn.weight", "bn.bias"));
+}
+
+/// A field of a protobuf message: bytes of fewer than 128.
+std::string field(int number, const std::string& bytes) {
+  constexpr int kBytes = 2;
+  return std::string{static_cast<char>(number << 3 | kBytes), static_cast<char>(bytes.size())} +
+         bytes;
+}
+
+/// What io keeps of value_info { metadata_props { key: ... value: kind } }.
+std::string info_of_kind(const std::string& kind) {
+  const std::string key = "pkg.torch.export.graph_signature.InputSpec.kind";
+  return field(13, field(4, field(1, key) + field(2, kind)));
+}
+
+TEST(Trainable, WhatTorchExportSaysIsBelieved) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
+  Value* const scalar = graph.add_initializer("gain", Tensor::scalar(2.0F));
+  Value* const table = graph.add_initializer("table", ones({4, 3}));
+  graph.add_output((x * builder.expr(scalar) + builder.expr(table)).value());
+  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("table"));
+  scalar->preserved_info = info_of_kind("PARAMETER");
+  table->preserved_info = info_of_kind("BUFFER");
+  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("gain"));
+}
+
 TEST(Trainable, ParametersThatAnExporterNumberedTrain) {
   const auto graph = make_group_norm("val_1", "val_2", "val_3");
   graph->find("val_1")->initializer().copy_from(Tensor::from<float>({2}, {1.0F, 1.5F}));

@@ -71,6 +71,26 @@ TEST(TorchMerges, TheOwnerKeepsItAndTheSilentStayWithIt) {
   EXPECT_EQ(name_read(model, "y"), "late.bias");
 }
 
+TEST(TorchKind, TheMetadataOfValueInfoSaysIt) {
+  const auto info = [](const std::string& name, const std::string& kind) {
+    return "value_info { name: '" + name +
+           "' metadata_props { key: 'pkg.torch.export.graph_signature.InputSpec.kind' value: '" +
+           kind + "' } } ";
+  };
+  const std::string nodes = adding("x", "p", "a", "%p_p") + adding("a", "b", "c", "%b_b") +
+                            adding("c", "other", "d", "%p_other") + adding("d", "none", "y", "");
+  const Model model = model_of(nodes, initializer("p") + initializer("b") + initializer("other") +
+                                          initializer("none") + info("p", "PARAMETER") +
+                                          info("b", "BUFFER") + info("other", "CONSTANT_TENSOR"));
+  const auto kind = [&](std::string_view name) {
+    return onnx::torch_kind(*model.graph().find(name));
+  };
+  EXPECT_EQ(kind("p"), onnx::TorchKind::parameter);
+  EXPECT_EQ(kind("b"), onnx::TorchKind::buffer);
+  EXPECT_EQ(kind("other"), onnx::TorchKind::unknown);
+  EXPECT_EQ(kind("none"), onnx::TorchKind::unknown);
+}
+
 TEST(TorchMerges, FilesOfOthersStayAsTheyAre) {
   Model model = model_of(
       "node { op_type: 'Add' input: 'x' input: 'w' output: 'a' } "

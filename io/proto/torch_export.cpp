@@ -1,3 +1,4 @@
+// What PyTorch's exporter writes beside the nodes and values of a graph.
 #include <algorithm>
 #include <cctype>
 #include <set>
@@ -91,6 +92,19 @@ std::string name_for(const Readers& readers, const Value& value) {
 
 }  // namespace
 
+TorchKind torch_kind(const Value& initializer) {
+  constexpr std::string_view kKind = "pkg.torch.export.graph_signature.InputSpec.kind";
+  const auto entries = unpack<pb::GraphProto>(initializer.preserved_info);
+  for (const pb::ValueInfoProto& info : entries.value_info()) {
+    for (const auto& entry : info.metadata_props()) {
+      if (entry.key() != kKind) continue;
+      if (entry.value() == "PARAMETER") return TorchKind::parameter;
+      if (entry.value() == "BUFFER") return TorchKind::buffer;
+    }
+  }
+  return TorchKind::unknown;
+}
+
 std::size_t separate_merged(Graph& graph) {
   std::size_t count = 0;
   std::unordered_map<const Node*, Names> names_of;
@@ -106,6 +120,7 @@ std::size_t separate_merged(Graph& graph) {
     for (const Readers& readers : std::span(groups).subspan(1)) {
       Value* const own = graph.add_initializer(graph.unique_name(name_for(readers, *value)),
                                                value->initializer().clone());
+      own->preserved_info = value->preserved_info;  // what kind it is
       for (const Use& use : readers.uses) use.node->set_input(use.index, own);
       ++count;
     }
