@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <regex>
+#include <unordered_set>
 
 #include "core/graph/edit.h"
 #include "core/ops/registry.h"
@@ -19,6 +20,28 @@ bool only_rearranges(const Use& use) {
   const Node& node = *use.node;
   return node.domain().empty() && (use.index == 0 || node.is("Concat")) &&
          std::ranges::find(kOps, node.op_type()) != kOps.end();
+}
+
+/// Whether a read of the value, or of what only rearranges it, is a wanted one.
+template <class IsWanted>
+bool any_read(const Value& value, IsWanted&& is_wanted) {
+  std::vector<const Value*> open{&value};
+  std::unordered_set<const Value*> seen{&value};
+  while (!open.empty()) {
+    const Value& next = *open.back();
+    open.pop_back();
+    for (const Use& use : next.uses()) {
+      if (!only_rearranges(use)) {
+        if (is_wanted(use)) return true;
+        continue;
+      }
+      for (int i = 0; i < use.node->output_count(); ++i) {
+        const Value* const moved = use.node->output(i);
+        if (moved != nullptr && seen.insert(moved).second) open.push_back(moved);
+      }
+    }
+  }
+  return false;
 }
 
 /// What a float tensor is taken to be.
@@ -67,22 +90,11 @@ bool is_part_of_formula(const Use& use, const Tensor& tensor, Kind kind) {
 }
 
 bool reaches_weight_slot(const Value& value, const Tensor& tensor, Kind kind) {
-  for (const Use& use : value.uses()) {
-    const Node& node = *use.node;
-    if (only_rearranges(use)) {
-      for (int i = 0; i < node.output_count(); ++i) {
-        const Value* const moved = node.output(i);
-        if (moved != nullptr && reaches_weight_slot(*moved, tensor, kind)) return true;
-      }
-      continue;
-    }
-    const OpDef* const def = OpRegistry::instance().find(node);
-    if (def == nullptr || std::ranges::find(def->weights, use.index) == def->weights.end()) {
-      continue;
-    }
-    if (!is_part_of_formula(use, tensor, kind)) return true;
-  }
-  return false;
+  return any_read(value, [&](const Use& use) {
+    const OpDef* const def = OpRegistry::instance().find(*use.node);
+    return def != nullptr && std::ranges::find(def->weights, use.index) != def->weights.end() &&
+           !is_part_of_formula(use, tensor, kind);
+  });
 }
 
 /// "/norm/Constant_1_output_0".
@@ -110,11 +122,7 @@ Kind kind_of(const Value& value, const Graph* file) {
 }
 
 bool reaches_batch_norm(const Value& value) {
-  return std::ranges::any_of(value.uses(), [](const Use& use) {
-    if (use.node->is("BatchNormalization")) return true;
-    const Value* const moved = only_rearranges(use) ? use.node->output() : nullptr;
-    return moved != nullptr && reaches_batch_norm(*moved);
-  });
+  return any_read(value, [](const Use& use) { return use.node->is("BatchNormalization"); });
 }
 
 /// Running statistics, and the scale and the bias beside statistics that no BatchNormalization

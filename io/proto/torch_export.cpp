@@ -43,7 +43,9 @@ Names parameters_of(const Node& node) {
 /// "p_encoder_norm_weight" for "encoder.norm.weight"; parts of names may lose their case.
 std::string in_calls(const std::string& name) {
   std::string result = "p_" + name;
-  for (char& c : result) c = c == '.' ? '_' : static_cast<char>(std::tolower(c));
+  for (char& c : result) {
+    c = c == '.' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
   return result;
 }
 

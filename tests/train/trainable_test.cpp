@@ -214,6 +214,20 @@ TEST(Trainable, ParametersThatAnExporterNumberedTrain) {
               UnorderedElementsAre("val_1", "val_2", "gamma", "beta"));
 }
 
+/// Reads double with each node, and each has the next behind it.
+TEST(Trainable, WeightsFarBehindAreFoundAtOnce) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, std::nullopt}));
+  Value* far = graph.add_initializer("w", ones({1}));
+  constexpr int kNodes = 50'000;
+  for (int i = 0; i < kNodes; ++i) {
+    far = graph.add_node("Concat", "", {far, far}, {"far_" + std::to_string(i)})->output();
+  }
+  graph.add_output(call("MatMul", {x, builder.expr(far)}).value());
+  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("w"));
+}
+
 TEST(Trainable, PatternsChooseAndFreeze) {
   const auto graph = make_graph();
   EXPECT_THAT(names(choose_trainable(*graph, {.pattern = "bn\\..*"})),
