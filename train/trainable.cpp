@@ -84,7 +84,7 @@ bool is_neutral(const Use& use, const Tensor& tensor) {
 
 bool is_part_of_formula(const Use& use, const Tensor& tensor, Kind kind) {
   // One without parameters would keep its statistics if nothing in it trained (adr/0004).
-  if (kind == Kind::parameter || use.node->is("BatchNormalization")) return false;
+  if (use.node->is("BatchNormalization")) return false;
   return kind == Kind::constant || is_constant_of_arithmetic(*use.node, tensor, kind) ||
          (kind == Kind::exporters && is_neutral(use, tensor));
 }
@@ -204,13 +204,16 @@ void separate_parameters(Graph& graph) {
 }
 
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
+  const auto trains = [&](const Value& value) {
+    if (!is_candidate(value, file)) return false;
+    const Kind kind = kind_of(value, file);
+    if (kind == Kind::parameter || kind == Kind::buffer) return kind == Kind::parameter;
+    return !is_of_frozen_norm(value, graph) &&
+           reaches_weight_slot(value, value.initializer(), kind);
+  };
   std::vector<Value*> values;
   for (Value* value : graph.initializers()) {
-    if (!is_candidate(*value, file) || is_of_frozen_norm(*value, graph)) continue;
-    const Kind kind = kind_of(*value, file);
-    if (kind != Kind::buffer && reaches_weight_slot(*value, value->initializer(), kind)) {
-      values.push_back(value);
-    }
+    if (trains(*value)) values.push_back(value);
   }
   return values;
 }

@@ -29,8 +29,8 @@ void separate_parameters(Graph& graph);
 /// Never running statistics, shapes or epsilons; nor what PyTorch's exporters write of a formula:
 /// Constant nodes that are named so, the scale of attention, ones and zeros for a normalization
 /// without parameters. Where the file says which initializers were parameters and which buffers
-/// (onnx::torch_kind), it is believed; else buffers must be frozen by name. `graph` is in the
-/// newest form (upgrade_opset). `file` as in TrainableRequest.
+/// (onnx::torch_kind), those train and these do not; else buffers must be frozen by name. `graph`
+/// is in the newest form (upgrade_opset). `file` as in TrainableRequest.
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file = nullptr);
 
 /// What the request selects, in the order of the graph's initializers.
