@@ -172,6 +172,13 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   passes::infer_shapes(s.model.graph());
   s.ties = tie_initializers(s.model.graph(), options.tied);
   std::erase_if(options.parameters, [&](const std::string& name) { return s.is_follower(name); });
+  const bool trains_all =
+      options.trainable.empty() && options.freeze.empty() && options.parameters.empty();
+  if (trains_all) {  // statistics follow the batches there too
+    for (Value* value : scales_without_parameters(s.model.graph(), &model.graph())) {
+      value->is_variable = true;
+    }
+  }
   for (Value* value : choose_trainable(s.model.graph(), {options.trainable, options.freeze,
                                                          options.parameters, &model.graph()})) {
     value->is_variable = true;

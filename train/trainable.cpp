@@ -83,8 +83,6 @@ bool is_neutral(const Use& use, const Tensor& tensor) {
 }
 
 bool is_part_of_formula(const Use& use, const Tensor& tensor, Kind kind) {
-  // One without parameters would keep its statistics if nothing in it trained (adr/0004).
-  if (use.node->is("BatchNormalization")) return false;
   return kind == Kind::constant || is_constant_of_arithmetic(*use.node, tensor, kind) ||
          (kind == Kind::exporters && is_neutral(use, tensor));
 }
@@ -216,6 +214,23 @@ std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
     if (trains(*value)) values.push_back(value);
   }
   return values;
+}
+
+std::vector<Value*> scales_without_parameters(const Graph& graph, const Graph* file) {
+  const auto is_one = [&](const Use& use, const Value& scale) {
+    if (!use.node->is("BatchNormalization") || use.index != 1) return false;
+    const Kind kind = kind_of(scale, file);
+    return (kind == Kind::constant || kind == Kind::exporters) &&
+           is_neutral(use, scale.initializer());
+  };
+  std::vector<Value*> scales;
+  for (Value* value : graph.initializers()) {
+    const auto reads_it = [&](const Use& use) { return is_one(use, *value); };
+    if (is_candidate(*value, file) && std::ranges::any_of(value->uses(), reads_it)) {
+      scales.push_back(value);
+    }
+  }
+  return scales;
 }
 
 std::vector<Value*> choose_trainable(const Graph& graph, const TrainableRequest& request) {

@@ -33,6 +33,10 @@ void separate_parameters(Graph& graph);
 /// is in the newest form (upgrade_opset). `file` as in TrainableRequest.
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file = nullptr);
 
+/// The scales of ones of BatchNormalizations that have no parameters: they do not train, but show
+/// what trains nevertheless. `graph` and `file` as above.
+std::vector<Value*> scales_without_parameters(const Graph& graph, const Graph* file = nullptr);
+
 /// What the request selects, in the order of the graph's initializers.
 /// Throws Error{argument} if a pattern is malformed or matches no parameter (naming some that are
 /// there), or if a name is no float initializer.

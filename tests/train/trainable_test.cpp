@@ -187,6 +187,30 @@ std::string field(int number, const std::string& bytes) {
          bytes;
 }
 
+/// affine=False: only the statistics belong to it.
+TEST(Trainable, ABatchNormalizationMayHaveNoParameters) {
+  const auto build = [](const std::string& scale_name) {
+    auto graph = std::make_unique<Graph>();
+    Builder builder(*graph);
+    const Expr x = builder.expr(graph->add_input("x", {DType::f32, SymShape{4, 3}}));
+    const auto initializer = [&](std::string_view name, Tensor tensor) {
+      return builder.expr(graph->add_initializer(name, std::move(tensor)));
+    };
+    const Expr scale = initializer(scale_name, ones({3}));
+    const Expr shift = initializer("val_2", Tensor::zeros(DType::f32, {3}));
+    const Expr mean = initializer("n.running_mean", Tensor::zeros(DType::f32, {3}));
+    const Expr var = initializer("n.running_var", ones({3}));
+    graph->add_output(call("BatchNormalization", {x, scale, shift, mean, var}).value());
+    return graph;
+  };
+  const auto without = build("val_1");
+  EXPECT_THAT(names(default_trainable(*without)), ElementsAre());
+  EXPECT_THAT(names(scales_without_parameters(*without)), ElementsAre("val_1"));
+  const auto with = build("n.weight");
+  EXPECT_THAT(names(default_trainable(*with)), ElementsAre("n.weight"));
+  EXPECT_THAT(names(scales_without_parameters(*with)), ElementsAre());
+}
+
 /// What io keeps of value_info { metadata_props { key: ... value: kind } }.
 std::string info_of_kind(const std::string& kind) {
   const std::string key = "pkg.torch.export.graph_signature.InputSpec.kind";
