@@ -122,7 +122,8 @@ std::size_t separate_merged(Graph& graph) {
     for (const Readers& readers : std::span(groups).subspan(1)) {
       Value* const own = graph.add_initializer(graph.unique_name(name_for(readers, *value)),
                                                value->initializer().clone());
-      own->preserved_info = value->preserved_info;  // what kind it is
+      own->preserved_info = value->preserved_info;  // what kind it is, in files written too
+      own->in_value_info = value->in_value_info;
       for (const Use& use : readers.uses) use.node->set_input(use.index, own);
       ++count;
     }

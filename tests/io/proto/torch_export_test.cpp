@@ -91,6 +91,23 @@ TEST(TorchKind, TheMetadataOfValueInfoSaysIt) {
   EXPECT_EQ(kind("none"), onnx::TorchKind::unknown);
 }
 
+/// A copy must not train because the file was written and read in between.
+TEST(TorchMerges, CopiesKeepTheirKindInFiles) {
+  Model model = model_of(
+      adding("x", "a.mask", "h", "%b_a_mask") + adding("h", "a.mask", "y", "%b_b_mask"),
+      initializer("a.mask") +
+          "value_info { name: 'a.mask' type { tensor_type { elem_type: 1 shape { dim { dim_value: "
+          "2 "
+          "} } } } metadata_props { key: 'pkg.torch.export.graph_signature.InputSpec.kind' value: "
+          "'BUFFER' } } ");
+  EXPECT_EQ(onnx::separate_merged(model.graph()), 1U);
+  const Model read = import(exported(model));
+  for (const char* name : {"h", "y"}) {
+    const Value& mask = *read.graph().find(name)->producer()->input(1);
+    EXPECT_EQ(onnx::torch_kind(mask), onnx::TorchKind::buffer) << mask.name();
+  }
+}
+
 TEST(TorchMerges, FilesOfOthersStayAsTheyAre) {
   Model model = model_of(
       "node { op_type: 'Add' input: 'x' input: 'w' output: 'a' } "
