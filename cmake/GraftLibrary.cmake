@@ -48,6 +48,9 @@ function(graft_umbrella)
 endfunction()
 
 # graft_program(<name> FOLDER <folder in the build tree> SOURCES file... LINK target...)
+#
+# It is linked with the run path that it has when installed: CMake would pad that of the build with
+# empty elements, which the loader takes as the current folder.
 function(graft_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
@@ -55,7 +58,8 @@ function(graft_program name)
   target_link_libraries(${name} PRIVATE ${arg_LINK})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${arg_FOLDER}"
-    INSTALL_RPATH "${graft_install_rpath}")
+    INSTALL_RPATH "${graft_install_rpath}"
+    BUILD_WITH_INSTALL_RPATH ON)
 endfunction()
 
 # graft_tool(<name> LINK target...): the folder's sources make one program, at the top of the build.
