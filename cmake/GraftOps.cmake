@@ -1,38 +1,35 @@
-# graft_op_families(<family>...): to call in core/ops, after graft_library(ops ...).
+# graft_register_ops(): to call in core/ops, after graft_library(ops ...).
 #
-# A family F has F.cpp, which defines
-#     void graft::register_F(OpRegistry&)
-# and for each backend (F_tiles.cpp, F_onednn.cpp, F_cpu.cpp) that it has
-#     void graft::register_F_<backend>(KernelRegistry&)
-# The calls are generated into registrations.cpp of the build folder; kernels of a faster backend
-# register first, so that they are tried first.
-function(graft_op_families)
+# Every F.cpp in a room of core/ops that defines
+#     void register_F(OpRegistry& ...)
+# holds rows, and every F_<backend>.cpp (backends: tiles, onednn, cpu) that defines
+#     void register_F_<backend>(KernelRegistry& ...)
+# holds kernels. The calls are generated into registrations.cpp of the build folder; kernels of a
+# faster backend register first, so that they are tried first. No list names what is there.
+function(graft_register_ops)
   get_target_property(sources graft_ops SOURCES)
-  list(TRANSFORM sources REPLACE "^.*/" "")
+  list(SORT sources)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
   set(declarations "")
   set(op_calls "")
-  set(kernel_calls "")
+  set(tiles_calls "")
+  set(onednn_calls "")
+  set(cpu_calls "")
 
-  foreach(family IN LISTS ARGN)
-    if(NOT "${family}.cpp" IN_LIST sources)
-      message(FATAL_ERROR "op family '${family}' has no ${CMAKE_CURRENT_SOURCE_DIR}/${family}.cpp")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM name)
+    file(STRINGS "${source}" rows REGEX "^void register_${name}\\(OpRegistry&")
+    file(STRINGS "${source}" kernels REGEX "^void register_${name}\\(KernelRegistry&")
+    if(rows)
+      string(APPEND declarations "void register_${name}(OpRegistry&);\n")
+      string(APPEND op_calls "  register_${name}(registry);\n")
     endif()
-    string(APPEND declarations "void register_${family}(OpRegistry&);\n")
-    string(APPEND op_calls "  register_${family}(registry);\n")
-  endforeach()
-
-  foreach(backend IN ITEMS tiles onednn cpu)
-    foreach(family IN LISTS ARGN)
-      if("${family}_${backend}.cpp" IN_LIST sources)
-        list(REMOVE_ITEM sources "${family}_${backend}.cpp")
-        string(APPEND declarations "void register_${family}_${backend}(KernelRegistry&);\n")
-        string(APPEND kernel_calls "  register_${family}_${backend}(registry);\n")
+    if(kernels)
+      if(NOT name MATCHES "_(tiles|onednn|cpu)$")
+        message(FATAL_ERROR "${source}: kernels stand in a file called *_tiles, *_onednn or *_cpu")
       endif()
-    endforeach()
-    set(strays "${sources}")
-    list(FILTER strays INCLUDE REGEX "_${backend}\\.cpp$")
-    if(strays)
-      message(FATAL_ERROR "no op family is listed for: ${strays}")
+      string(APPEND declarations "void register_${name}(KernelRegistry&);\n")
+      string(APPEND ${CMAKE_MATCH_1}_calls "  register_${name}(registry);\n")
     endif()
   endforeach()
 
@@ -47,11 +44,11 @@ class KernelRegistry;
 void register_all_ops(OpRegistry& registry);
 void register_all_kernels(KernelRegistry& registry);
 
-void register_all_ops([[maybe_unused]] OpRegistry& registry) {
+void register_all_ops(OpRegistry& registry) {
 @op_calls@}
 
-void register_all_kernels([[maybe_unused]] KernelRegistry& registry) {
-@kernel_calls@}
+void register_all_kernels(KernelRegistry& registry) {
+@tiles_calls@@onednn_calls@@cpu_calls@}
 }  // namespace graft
 ")
   target_sources(graft_ops PRIVATE "${generated}")

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "core/base/parallel.h"
-#include "core/ops/convert_floats_internal.h"
 #include "core/ops/infer.h"
+#include "core/ops/kernels/convert_floats.h"
+#include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
-#include "core/ops/workspace_internal.h"
 
 namespace graft {
 namespace {

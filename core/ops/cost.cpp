@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/ops/attention_geometry_internal.h"
-#include "core/ops/product_update.h"
+#include "core/ops/attention/attention_geometry.h"
 #include "core/ops/shape_rules.h"
+#include "core/ops/train/product_update.h"
 
 namespace graft {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/ops/as_f32_internal.h"
-#include "core/ops/elementwise_internal.h"
 #include "core/ops/infer.h"
+#include "core/ops/kernels/elementwise.h"
 #include "core/ops/registry.h"
 
 namespace graft {

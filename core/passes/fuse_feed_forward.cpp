@@ -2,8 +2,8 @@
 // the activation.
 #include <ranges>
 
+#include "core/ops/attention/feed_forward.h"
 #include "core/ops/builder.h"
-#include "core/ops/feed_forward_internal.h"
 #include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"

@@ -2,8 +2,8 @@
 
 #include "core/ops/alias.h"
 #include "core/ops/builder.h"
-#include "core/ops/product_update.h"
 #include "core/ops/registry.h"
+#include "core/ops/train/product_update.h"
 #include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"

@@ -15,6 +15,10 @@ GOOD = {
     "core/ops/internal_ops.h": "#include <vector>\n",
     "core/ops/vector_internal.h": "#include <immintrin.h>\n",
     "core/ops/add_cpu.cpp": '#include "core/ops/vector_internal.h"\n',
+    "core/ops/kernels/lanes.h": "#include <immintrin.h>\n",
+    "core/ops/conv/conv.h": '#include "core/ops/kernels/lanes.h"\n',
+    "core/ops/conv/conv_cpu.cpp": '#include "core/ops/conv/conv.h"\n',
+    "core/ops/registry.cpp": '#include "core/ops/kernels/lanes.h"\n',
     "core/passes/fuse.h": '#include "core/ops/internal_ops.h"\n',
     "core/layers/layer.h": '#include "core/ops/op_def.h"\n#include "core/passes/fuse.h"\n',
     "core/device/cuda/stream.cpp": "#include <cuda_runtime.h>\n",
@@ -47,6 +51,25 @@ class CheckLayers(unittest.TestCase):
 
     def test_good_tree_passes(self):
         self.assertEqual(run(GOOD), (0, "layers: ok\n"))
+
+    def test_rooms_of_ops(self):
+        include = '#include "core/ops/conv/conv.h"\n'
+        self.expect(
+            "core/ops/pool/pool.cpp",
+            include,
+            "core/ops/pool/pool.cpp:1: rooms: core/ops/pool must not include core/ops/conv: "
+            "core/ops/conv/conv.h",
+        )
+        for file in ("core/ops/kernels/window.cpp", "core/passes/pad.cpp", "core/ops/cost.cpp"):
+            code, output = run(GOOD | {file: include})
+            self.assertEqual(code, 1, output)
+            self.assertIn(f"{file}:1: rooms: ", output)
+        self.expect(
+            "core/ops/alias.h",
+            '#include "core/ops/kernels/lanes.h"\n',
+            "core/ops/alias.h:1: internal: a public header includes an internal one: "
+            "core/ops/kernels/lanes.h",
+        )
 
     def test_core_order(self):
         self.expect(

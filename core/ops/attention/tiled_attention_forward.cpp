@@ -1,0 +1,213 @@
+// For each tile of 64 queries, one tile of keys after the other: scores = k q^T, probabilities
+// relative to the largest score so far, y^T += v^T p. When a larger score comes, what has been
+// summed is scaled down (Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018).
+#include "core/ops/attention/attention_tile.h"
+#include "core/ops/attention/tiled_attention.h"
+#include "core/ops/kernels/workspace.h"
+
+namespace graft {
+namespace {
+
+/// Keys of a tile: a multiple of the rows that the product keeps in registers; the scores fill half
+/// of a first-level cache of 48 KiB.
+constexpr std::int64_t kTileKeys = 96;
+
+/// Scratch memory of a thread.
+struct Scratch {
+  explicit Scratch(const AttentionGeometry& n, WorkspaceLayout& layout)
+      : q(layout.reserve<float>(n.depth * kTileQueries)),
+        y(layout.reserve<float>(n.value_depth * kTileQueries)),
+        scores(layout.reserve<float>(std::min(kTileKeys, n.keys) * kTileQueries)),
+        k(layout.reserve<float>(copied_floats(n.k, n.keys))),
+        v(layout.reserve<float>(copied_floats(n.v, n.keys))),
+        bytes(layout.bytes()) {}
+
+  std::size_t q;
+  std::size_t y;
+  std::size_t scores;
+  std::size_t k;
+  std::size_t v;
+  std::size_t bytes;
+};
+
+/// Largest score and sum of probabilities of each query so far.
+struct Running {
+  Lanes16 most[4];
+  Lanes16 sum[4];
+};
+
+/// Turns a tile of scores into probabilities; y: [depth][kTileQueries], scaled down if needed.
+/// Not inline, so that the constants of exp2 stay in registers.
+template <int vectors>
+[[gnu::noinline]] void take_tile(std::int64_t keys, float* scores, Running& running,
+                                 std::int64_t depth, float* y) {
+  Lanes16 most[vectors];
+  for (int v = 0; v < vectors; ++v) most[v] = running.most[v];
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (int v = 0; v < vectors; ++v) {
+      most[v] = larger(most[v], load<16>(scores + j * kTileQueries + v * 16));
+    }
+  }
+  Lanes16 keep[vectors];
+  Lanes16 sum[vectors];
+  for (int v = 0; v < vectors; ++v) {
+    const Lanes16 before = running.most[v];
+    running.most[v] = most[v];
+    // Where all is hidden so far, exp2(-inf - 0) is the 0 that exp2(-inf + inf) is not.
+    most[v] = most[v] == -std::numeric_limits<float>::infinity() ? Lanes16{} : most[v];
+    keep[v] = exp2(before - most[v]);
+    sum[v] = Lanes16{};
+  }
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (int v = 0; v < vectors; ++v) {
+      float* const at = scores + j * kTileQueries + v * 16;
+      const Lanes16 p = exp2(load<16>(at) - most[v]);
+      store(at, p);
+      sum[v] += p;
+    }
+  }
+  for (int v = 0; v < vectors; ++v) running.sum[v] = running.sum[v] * keep[v] + sum[v];
+  for (std::int64_t c = 0; c < depth; ++c) {
+    for (int v = 0; v < vectors; ++v) {
+      float* const at = y + c * kTileQueries + v * 16;
+      store(at, load<16>(at) * keep[v]);
+    }
+  }
+}
+
+void take_tile(std::int64_t vectors, std::int64_t keys, float* scores, Running& running,
+               std::int64_t depth, float* y) {
+  switch (vectors) {
+    case 1:
+      return take_tile<1>(keys, scores, running, depth, y);
+    case 2:
+      return take_tile<2>(keys, scores, running, depth, y);
+    case 3:
+      return take_tile<3>(keys, scores, running, depth, y);
+    default:
+      return take_tile<4>(keys, scores, running, depth, y);
+  }
+}
+
+/// The keys and values of one problem.
+struct Keys {
+  Keys(const AttentionGeometry& n, const Scratch& layout, const KernelArgs& args,
+       std::byte* scratch, std::int64_t problem)
+      : k(close_rows(args.input<float>(n.operand(1)) + n.k.offset(problem), n.k, n.keys,
+                     reinterpret_cast<float*>(scratch + layout.k))),
+        v(close_rows(args.input<float>(n.operand(2)) + n.v.offset(problem), n.v, n.keys,
+                     reinterpret_cast<float*>(scratch + layout.v))) {}
+
+  KeyRows k;
+  KeyRows v;
+};
+
+/// One tile of queries of one problem.
+class QueryTile {
+ public:
+  QueryTile(const AttentionGeometry& n, const Scratch& layout, const KernelArgs& args,
+            std::byte* scratch, const Keys& keys, std::int64_t problem, std::int64_t block)
+      : n_(n),
+        problem_(problem),
+        rows_(block, n.queries),
+        q_(reinterpret_cast<float*>(scratch + layout.q)),
+        y_(reinterpret_cast<float*>(scratch + layout.y)),
+        scores_(reinterpret_cast<float*>(scratch + layout.scores)),
+        k_(keys.k),
+        v_(keys.v) {
+    if (n.has_bias) {
+      bias_ = args.input<float>(kAttentionBias) + n.bias.offset(problem) +
+              rows_.first * n.bias.query_step;
+    }
+    transpose_in(args.input<float>(0) + n.q.offset(problem) + rows_.first * n.q.row_step,
+                 n.q.row_step, rows_.count, n.depth, n.scale * kLog2E, q_);
+    std::fill_n(y_, n.value_depth * kTileQueries, 0.0F);
+    std::fill_n(running_.most, 4, all_lanes(-std::numeric_limits<float>::infinity()));
+    std::fill_n(running_.sum, 4, Lanes16{});
+  }
+
+  void run(std::int64_t visible) {
+    for (std::int64_t first = 0; first < visible; first += kTileKeys) {
+      const std::int64_t keys = std::min(kTileKeys, visible - first);
+      make_scores(first, keys);
+      if (bias_ != nullptr) {
+        add_bias(n_.bias, bias_ + first * n_.bias.key_step, rows_, keys, scores_);
+      }
+      take_tile(rows_.vectors(), keys, scores_, running_, n_.value_depth, y_);
+      tile_product<true>(TileOperand<std::int64_t>{v_[first], 1, v_.step}, scores_, kTileQueries,
+                         n_.value_depth, keys, rows_.lanes(), y_, kTileQueries);
+    }
+  }
+
+  void write(float* y, float* log_sums) {
+    for (std::int64_t v = 0; n_.keys > 0 && v < rows_.vectors(); ++v) {
+      for (std::int64_t c = 0; c < n_.value_depth; ++c) {
+        float* const at = y_ + c * kTileQueries + v * 16;
+        store(at, load<16>(at) / running_.sum[v]);
+      }
+    }
+    transpose_out(y_, rows_.count, n_.value_depth, 1.0F,
+                  y + n_.y.offset(problem_) + rows_.first * n_.y.row_step, n_.y.row_step);
+    float* const to = log_sums + n_.sums.offset(problem_) + rows_.first * n_.sums.row_step;
+    for (std::int64_t v = 0; v < rows_.vectors(); ++v) {
+      const Lanes16 sums = running_.most[v] * kLn2 + log_of(running_.sum[v]);
+      const std::int64_t count = std::min<std::int64_t>(16, rows_.count - v * 16);
+      for (std::int64_t i = 0; i < count; ++i) to[(v * 16 + i) * n_.sums.row_step] = sums[i];
+    }
+  }
+
+ private:
+  /// The first tile of queries to see these keys asks for the next ones, a few at a time.
+  void make_scores(std::int64_t first, std::int64_t keys) {
+    constexpr std::int64_t kChunk = 24;
+    for (std::int64_t j = 0; j < keys; j += kChunk) {
+      const std::int64_t count = std::min(kChunk, keys - j);
+      tile_product<false>(TileOperand<std::int64_t>{k_[first + j], k_.step, 1}, q_, kTileQueries,
+                          count, n_.depth, rows_.lanes(), scores_ + j * kTileQueries, kTileQueries);
+      if (rows_.first > 0) continue;
+      prefetch_rows(k_[first + j + keys], k_.step, count, n_.depth);
+      prefetch_rows(v_[first + j + keys], v_.step, count, n_.value_depth);
+    }
+  }
+
+  const AttentionGeometry& n_;
+  std::int64_t problem_;
+  TileRows rows_;
+  float* q_;
+  float* y_;
+  float* scores_;
+  KeyRows k_;
+  KeyRows v_;
+  const float* bias_ = nullptr;
+  Running running_;
+};
+
+}  // namespace
+
+Kernel make_attention_by_tiles(KernelRequest& request) {
+  if (request.dtype() != DType::f32) return {};
+  const AttentionGeometry n(request, kAttentionBias);
+  const std::int64_t blocks = (n.queries + kTileQueries - 1) / kTileQueries;
+  const Pieces pieces(checked_multiply(n.problems, blocks), n.multiply_adds());
+  WorkspaceLayout layout;
+  const Scratch scratch(n, layout);
+  request.need_workspace(scratch.bytes * static_cast<std::size_t>(pieces.count));
+  const std::vector<std::int64_t> visible = visible_keys(request, n, kAttentionBias, kTileQueries);
+  return [n, blocks, pieces, scratch, visible](const KernelArgs& args) {
+    pieces.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
+      std::byte* const memory =
+          workspace_at<std::byte>(args, scratch.bytes * static_cast<std::size_t>(piece));
+      for (std::int64_t task = first; task < last;) {
+        const std::int64_t problem = task / blocks;
+        const Keys keys(n, scratch, args, memory, problem);
+        for (; task < last && task / blocks == problem; ++task) {
+          QueryTile tile(n, scratch, args, memory, keys, problem, task % blocks);
+          tile.run(visible[static_cast<std::size_t>(task % blocks)]);
+          tile.write(args.output<float>(0), args.output<float>(1));
+        }
+      }
+    });
+  };
+}
+
+}  // namespace graft

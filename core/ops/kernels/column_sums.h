@@ -1,0 +1,73 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/parallel.h"
+#include "core/ops/kernels/convert_floats.h"
+
+namespace graft {
+
+/// Sums of each column of a row-major matrix, f32 or stored in bf16. Rows are cut into parts by the
+/// shape alone, and the parts are added in their order, so the bits do not depend on the threads.
+/// Within a part, groups of 16 rows lie one after another, whatever the number of columns: they are
+/// added up as long vectors, 1024 rows in f32, the rest in f64.
+class ColumnSums {
+ public:
+  ColumnSums(std::int64_t rows, std::int64_t columns)
+      : rows_(rows), columns_(columns), parts_(std::clamp<std::int64_t>(rows / 256, 1, 64)) {}
+
+  std::size_t workspace_bytes() const {
+    return static_cast<std::size_t>(parts_ * columns_) * (sizeof(double) + kGroup * sizeof(float));
+  }
+
+  template <class T>
+  void run(const T* x, float* y, void* workspace) const {
+    auto* const sums = static_cast<double*>(workspace);
+    auto* const groups = reinterpret_cast<float*>(sums + parts_ * columns_);
+    parallel_for(parts_, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t part = first; part < last; ++part) {
+        const std::int64_t begin = rows_ * part / parts_;
+        const std::int64_t end = rows_ * (part + 1) / parts_;
+        sum_part(x + begin * columns_, end - begin, groups + part * kGroup * columns_,
+                 sums + part * columns_);
+      }
+    });
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      double total = 0.0;
+      for (std::int64_t part = 0; part < parts_; ++part) total += sums[part * columns_ + j];
+      y[j] = static_cast<float>(total);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kGroup = 16;
+
+  template <class T>
+  void sum_part(const T* x, std::int64_t rows, float* group, double* sums) const {
+    constexpr std::int64_t kMostInFloat = 1024;
+    std::fill_n(sums, columns_, 0.0);
+    for (std::int64_t row = 0; row < rows; row += kMostInFloat) {
+      const std::int64_t count = std::min(kMostInFloat, rows - row);
+      const std::int64_t width = std::min(count, kGroup) * columns_;
+      const std::int64_t size = count * columns_;
+      convert_floats(x + row * columns_, width, group);
+      for (std::int64_t at = width; at < size; at += width) {
+        const T* const from = x + row * columns_ + at;
+        const std::int64_t many = std::min(width, size - at);
+#pragma omp simd
+        for (std::int64_t i = 0; i < many; ++i) group[i] += static_cast<float>(from[i]);
+      }
+      for (std::int64_t i = 0; i < width; i += columns_) {
+        for (std::int64_t j = 0; j < columns_; ++j) sums[j] += static_cast<double>(group[i + j]);
+      }
+    }
+  }
+
+  std::int64_t rows_;
+  std::int64_t columns_;
+  std::int64_t parts_;
+};
+
+}  // namespace graft

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "core/ops/kernel.h"
+#include "core/ops/kernels/broadcast.h"
+
+namespace graft {
+
+template <class T>
+using ArrayMap = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
+template <class T>
+using ConstArrayMap = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
+
+/// `x` as a type whose arithmetic wraps round: an unsigned type of at least 32 bits for an integer,
+/// itself for a float. Signed overflow, also that of promoted small types, has no value in C++.
+template <class T>
+auto wrapping(T x) {
+  if constexpr (!std::is_integral_v<T>) {
+    return x;
+  } else if constexpr (sizeof(T) < sizeof(std::uint32_t)) {
+    return static_cast<std::uint32_t>(x);
+  } else {
+    return static_cast<std::make_unsigned_t<T>>(x);
+  }
+}
+
+namespace detail {
+
+/// One input along a run: its elements, or one element again and again.
+template <class T, bool moves>
+struct Operand {
+  const T* elements;
+  T operator[](std::int64_t i) const { return elements[i]; }
+};
+
+template <class T>
+struct Operand<T, false> {
+  explicit Operand(const T* element) : value(*element) {}
+  T value;
+  T operator[](std::int64_t) const { return value; }
+};
+
+template <class T>
+struct StridedOperand {
+  const T* elements;
+  std::int64_t step;
+  T operator[](std::int64_t i) const { return elements[i * step]; }
+};
+
+/// The output may be one buffer with an input: element i is read before it is written, and no
+/// other iteration touches it.
+template <class R, class Function, class... Operands>
+void apply_run(std::int64_t count, R* y, const Function& function, Operands... x) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(function(x[i]...));
+}
+
+/// Loops of their own for the frequent cases: all operands move, and, for floats only, since each
+/// of these loops costs time to compile, all but one.
+template <class R, class... Ts, class Function, std::size_t... k>
+void apply(std::int64_t count, std::span<const RunOperand> x, void* y, const Function& function,
+           std::index_sequence<k...>) {
+  R* const results = static_cast<R*>(y);
+  const int still_count = ((x[k].step == 0 ? 1 : 0) + ...);
+  const auto elements = [&]<class T>(std::size_t i, std::type_identity<T>) {
+    return static_cast<const T*>(x[i].elements);
+  };
+  if (still_count == 0) {
+    return apply_run(count, results, function,
+                     Operand<Ts, true>{elements(k, std::type_identity<Ts>{})}...);
+  }
+  if constexpr ((std::is_floating_point_v<Ts> || ...)) {
+    if (still_count == 1) {
+      const auto all_but = [&]<std::size_t still>(std::integral_constant<std::size_t, still>) {
+        apply_run(count, results, function,
+                  Operand<Ts, k != still>{elements(k, std::type_identity<Ts>{})}...);
+      };
+      ((x[k].step == 0 ? all_but(std::integral_constant<std::size_t, k>{}) : void()), ...);
+      return;
+    }
+  }
+  apply_run(count, results, function,
+            StridedOperand<Ts>{elements(k, std::type_identity<Ts>{}), x[k].step}...);
+}
+
+}  // namespace detail
+
+/// y[i] = function(x[0][i], x[1][i], ...) for `count` elements, where operand k has elements of
+/// type Ts[k] and the result of type R. A function without branches and calls is compiled to vector
+/// instructions.
+template <class R, class... Ts, class Function>
+void apply_to_run(std::int64_t count, std::span<const RunOperand> x, void* y,
+                  const Function& function) {
+  detail::apply<R, Ts...>(count, x, y, function, std::make_index_sequence<sizeof...(Ts)>{});
+}
+
+/// The same, prepared.
+template <class R, class... Ts, class Function>
+RunFunction run_function(Function function) {
+  return [function](std::int64_t count, std::span<const RunOperand> x, void* y) {
+    apply_to_run<R, Ts...>(count, x, y, function);
+  };
+}
+
+/// The kernel that applies `run` to whole tensors: broadcasting, over all threads. Empty for more
+/// inputs than any op of a fixed number has.
+Kernel elementwise_kernel(const KernelRequest& request, RunFunction run);
+
+/// A function of one operand, for the element type of input 0; empty for a type outside `types`.
+template <class Types, class Function>
+RunFunction dispatch_unary(Types types, const KernelRequest& request, Function function) {
+  RunFunction run;
+  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<T, T>(function); });
+  return run;
+}
+
+/// The same with a result of type R.
+template <class R, class Types, class Function>
+RunFunction dispatch_unary_to(Types types, const KernelRequest& request, Function function) {
+  RunFunction run;
+  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<R, T>(function); });
+  return run;
+}
+
+/// Two operands of one type and a result of the same.
+template <class Types, class Function>
+RunFunction dispatch_binary(Types types, const KernelRequest& request, Function function) {
+  RunFunction run;
+  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<T, T, T>(function); });
+  return run;
+}
+
+/// A comparison: bool result.
+template <class Types, class Function>
+RunFunction dispatch_compare(Types types, const KernelRequest& request, Function function) {
+  RunFunction run;
+  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<bool, T, T>(function); });
+  return run;
+}
+
+}  // namespace graft

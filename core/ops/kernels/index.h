@@ -1,0 +1,22 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/ops/kernel.h"
+
+namespace graft {
+
+/// A position along a dim of `dim` >= 1: negative ones count from the end; those out of range are
+/// clamped, because a running kernel cannot refuse them.
+inline std::int64_t clamp_index(std::int64_t index, std::int64_t dim) {
+  return std::clamp<std::int64_t>(index < 0 ? index + dim : index, 0, dim - 1);
+}
+
+/// Calls visitor.template operator()<Index>() with the C++ type of an index input.
+template <class Visitor>
+bool visit_index(const KernelRequest& request, int input, Visitor&& visitor) {
+  return visit_dtype(TypeList<std::int64_t, std::int32_t>{}, request.dtype(input), visitor);
+}
+
+}  // namespace graft

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "core/ops/kernels/lanes.h"
+#include "core/ops/kernels/vector_math.h"
+
+namespace graft {
+
+/// 16 numbers that are computed together, and functions of them.
+using Lanes16 = Lanes<16>;
+
+inline Lanes16 all_lanes(float x) {
+  return Lanes16{} + x;
+}
+
+inline Lanes16 larger(const Lanes16& a, const Lanes16& b) {
+  return a > b ? a : b;
+}
+inline double larger(double a, double b) {
+  return a > b ? a : b;
+}
+
+/// 2^x for x <= 127, within 1 unit in the last place; 0 where it would be denormal.
+inline Lanes16 exp2(const Lanes16& x) {
+  using Bits [[gnu::vector_size(sizeof(Lanes16))]] = std::uint32_t;
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer
+  const Lanes16 shifted = x + kRound;
+  const Lanes16 r = x - (shifted - kRound);
+  Lanes16 p = r * 0.000153458124F + 0.00133999309F;
+  p = p * r + 0.00961848907F;
+  p = p * r + 0.0555032864F;
+  p = p * r + 0.240226462F;
+  p = p * r + 0.693147182F;
+  p = p * r + 1.0F;
+  // The integer stands in the last bits of `shifted`; all others fall out.
+  const auto result =
+      std::bit_cast<Lanes16>(std::bit_cast<Bits>(p) + (std::bit_cast<Bits>(shifted) << 23));
+  return x < -126.0F ? Lanes16{} : result;
+}
+
+/// e^x for x <= 0.
+inline Lanes16 exp_negative(const Lanes16& x) {
+  constexpr float kLog2E = 1.44269504F;
+  return exp2(x * kLog2E);
+}
+inline double exp_negative(double x) {
+  return std::exp(x);
+}
+
+inline Lanes16 log_of(const Lanes16& x) {
+  float numbers[16];
+  store(numbers, x);
+#pragma omp simd
+  for (int lane = 0; lane < 16; ++lane) numbers[lane] = vector_math::log(numbers[lane]);
+  return load<16>(numbers);
+}
+inline double log_of(double x) {
+  return std::log(x);
+}
+
+namespace detail {
+
+/// Swaps the off-diagonal halves of each 2 `step` x 2 `step` block.
+template <int step, int... lane>
+void swap_blocks(Lanes16& a, Lanes16& b, std::integer_sequence<int, lane...>) {
+  const Lanes16 low =
+      __builtin_shufflevector(a, b, ((lane & step) == 0 ? lane : lane - step + 16)...);
+  const Lanes16 high =
+      __builtin_shufflevector(a, b, ((lane & step) == 0 ? lane + step : lane + 16)...);
+  a = low;
+  b = high;
+}
+
+template <int step>
+void swap_all_blocks(Lanes16 (&rows)[16]) {
+  unroll<16>([&]<int i>() {
+    if constexpr ((i & step) == 0) {
+      swap_blocks<step>(rows[i], rows[i + step], std::make_integer_sequence<int, 16>());
+    }
+  });
+}
+
+}  // namespace detail
+
+/// A 16 x 16 matrix in registers.
+inline void transpose(Lanes16 (&rows)[16]) {
+  detail::swap_all_blocks<8>(rows);
+  detail::swap_all_blocks<4>(rows);
+  detail::swap_all_blocks<2>(rows);
+  detail::swap_all_blocks<1>(rows);
+}
+
+/// Transposes what 16 sources hold: calls take(c, v) for c in [0, columns), where lane i of v is
+/// from[i][c]. A null source gives 0.
+template <class Take>
+void for_each_column(const float* const (&from)[16], std::int64_t columns, Take&& take) {
+  std::int64_t c = 0;
+  for (; c + 16 <= columns; c += 16) {
+    Lanes16 rows[16];
+    unroll<16>([&]<int i>() { rows[i] = from[i] == nullptr ? Lanes16{} : load<16>(from[i] + c); });
+    transpose(rows);
+    unroll<16>([&]<int i>() { take(c + i, rows[i]); });
+  }
+  for (; c < columns; ++c) {
+    float numbers[16];
+    for (int i = 0; i < 16; ++i) numbers[i] = from[i] == nullptr ? 0.0F : from[i][c];
+    take(c, load<16>(numbers));
+  }
+}
+
+/// The reverse: lane i of column(c) goes to to[i][c]; a null target drops it.
+template <class Column>
+void store_columns(std::int64_t columns, Column&& column, float* const (&to)[16]) {
+  std::int64_t c = 0;
+  for (; c + 16 <= columns; c += 16) {
+    Lanes16 rows[16];
+    unroll<16>([&]<int i>() { rows[i] = column(c + i); });
+    transpose(rows);
+    unroll<16>([&]<int i>() {
+      if (to[i] != nullptr) store(to[i] + c, rows[i]);
+    });
+  }
+  for (; c < columns; ++c) {
+    float numbers[16];
+    store(numbers, Lanes16(column(c)));
+    for (int i = 0; i < 16; ++i) {
+      if (to[i] != nullptr) to[i][c] = numbers[i];
+    }
+  }
+}
+
+}  // namespace graft

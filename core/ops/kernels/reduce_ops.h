@@ -1,0 +1,192 @@
+#pragma once
+
+#include <Eigen/Core>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "core/ops/kernels/nan_max.h"
+
+namespace graft {
+
+/// The operations that reductions are made of. Each maps an element (some after subtracting a
+/// shift), combines two results, and finishes. `Part` is the type of short runs, `Acc` of long
+/// ones: f32 sums run in f64, integers modulo 2^64, which gives wrap-around in any narrower type.
+namespace reducing {
+
+template <class T>
+using WidePart = std::conditional_t<std::is_floating_point_v<T>, T, std::uint64_t>;
+template <class T>
+using WideAcc = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
+
+/// An accumulator as the number it stands for.
+template <class T, class Acc>
+auto signed_value(Acc total) {
+  if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
+    return static_cast<std::int64_t>(total);
+  } else {
+    return total;
+  }
+}
+
+template <class T>
+struct Sum {
+  using Part = WidePart<T>;
+  using Acc = WideAcc<T>;
+  static constexpr bool kShifted = false;
+  template <class A>
+  static A identity() {
+    return A{0};
+  }
+  template <class X, class S>
+  static auto map(const X& x, const S&) {
+    return x.template cast<Part>();
+  }
+  template <class A, class B>
+  static auto combine(const A& a, const B& b) {
+    return a + b;
+  }
+  template <class A>
+  static A combine_one(A a, A b) {
+    return a + b;
+  }
+  static T finish(Acc total, std::int64_t, T) { return static_cast<T>(total); }
+};
+
+/// Of no integers: 0. Of no floats: NaN.
+template <class T>
+struct Mean : Sum<T> {
+  static T finish(typename Sum<T>::Acc total, std::int64_t count, T) {
+    const auto sum = signed_value<T>(total);
+    if constexpr (std::is_integral_v<T>) {
+      return count == 0 ? T{0} : static_cast<T>(sum / static_cast<decltype(sum)>(count));
+    } else {
+      return static_cast<T>(sum / static_cast<double>(count));
+    }
+  }
+};
+
+template <class T>
+struct L1 : Sum<T> {
+  template <class X, class S>
+  static auto map(const X& x, const S&) {
+    if constexpr (std::is_unsigned_v<T>) {
+      return x.template cast<std::uint64_t>();
+    } else if constexpr (std::is_integral_v<T>) {
+      // 0 - u instead of -x: the lowest value has no positive counterpart.
+      return x.unaryExpr([](T v) {
+        const auto u = static_cast<std::uint64_t>(v);
+        return v < 0 ? std::uint64_t{0} - u : u;
+      });
+    } else {
+      return x.abs();
+    }
+  }
+};
+
+template <class T>
+struct SumSquare : Sum<T> {
+  template <class X, class S>
+  static auto map(const X& x, const S&) {
+    return x.template cast<typename Sum<T>::Part>().square();
+  }
+};
+
+template <class T>
+struct L2 : SumSquare<T> {
+  static T finish(typename Sum<T>::Acc total, std::int64_t, T) {
+    return static_cast<T>(std::sqrt(static_cast<double>(total)));
+  }
+};
+
+template <class T>
+struct LogSum : Sum<T> {
+  static T finish(double total, std::int64_t, T) { return static_cast<T>(std::log(total)); }
+};
+
+/// The shift is the maximum, so that no exponential overflows.
+template <class T>
+struct LogSumExp : Sum<T> {
+  static constexpr bool kShifted = true;
+  template <class X, class S>
+  static auto map(const X& x, const S& shift) {
+    return (x - shift).exp();
+  }
+  static T finish(double total, std::int64_t count, T shift) {
+    const double log_total = std::log(total);
+    return static_cast<T>(count > 0 && std::isfinite(shift) ? log_total + shift : log_total);
+  }
+};
+
+/// Floats in f64, so that a long product leaves the range later.
+template <class T>
+struct Product {
+  using Part = WideAcc<T>;
+  using Acc = WideAcc<T>;
+  static constexpr bool kShifted = false;
+  template <class A>
+  static A identity() {
+    return A{1};
+  }
+  template <class X, class S>
+  static auto map(const X& x, const S&) {
+    return x.template cast<Part>();
+  }
+  template <class A, class B>
+  static auto combine(const A& a, const B& b) {
+    return a * b;
+  }
+  template <class A>
+  static A combine_one(A a, A b) {
+    return a * b;
+  }
+  static T finish(Acc total, std::int64_t, T) { return static_cast<T>(total); }
+};
+
+/// NaN wins, as in NumPy and PyTorch.
+template <class T>
+struct Max {
+  using Part = T;
+  using Acc = T;
+  static constexpr bool kShifted = false;
+  template <class A>
+  static A identity() {
+    if constexpr (std::is_floating_point_v<A>) return -std::numeric_limits<A>::infinity();
+    return std::numeric_limits<A>::lowest();
+  }
+  template <class X, class S>
+  static const X& map(const X& x, const S&) {
+    return x;
+  }
+  template <class A, class B>
+  static auto combine(const A& a, const B& b) {
+    return nan_max(a, b);
+  }
+  template <class A>
+  static A combine_one(A a, A b) {
+    return a > b || a != a ? a : b;
+  }
+  static T finish(Acc total, std::int64_t, T) { return total; }
+};
+
+template <class T>
+struct Min : Max<T> {
+  template <class A>
+  static A identity() {
+    if constexpr (std::is_floating_point_v<A>) return std::numeric_limits<A>::infinity();
+    return std::numeric_limits<A>::max();
+  }
+  template <class A, class B>
+  static auto combine(const A& a, const B& b) {
+    return nan_min(a, b);
+  }
+  template <class A>
+  static A combine_one(A a, A b) {
+    return a < b || a != a ? a : b;
+  }
+};
+
+}  // namespace reducing
+
+}  // namespace graft

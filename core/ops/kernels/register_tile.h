@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/ops/kernels/lanes.h"
+
+namespace graft {
+
+/// Numbers that a register of the processor holds.
+#if defined(__AVX512F__)
+inline constexpr int kRegisterLanes = 16;
+#elif defined(__AVX__)
+inline constexpr int kRegisterLanes = 8;
+#else
+inline constexpr int kRegisterLanes = 4;
+#endif
+/// Numbers of a vector of a tile: one or several registers.
+inline constexpr int kTileLanes = 16;
+inline constexpr bool kHasWideRegisters = kRegisterLanes == kTileLanes;
+/// Most vectors that a row of a tile should have: with six rows their sums leave registers for
+/// what is multiplied.
+inline constexpr int kMostTileVectors = kHasWideRegisters ? 4 : 1;
+
+/// Sums of products that stay in registers: `rows` rows of `vectors` vectors.
+template <int rows, int vectors>
+class RegisterTile {
+ public:
+  /// Row r takes in factor(r) times the numbers at `from`.
+  template <class Factor>
+  void add(const float* from, Factor&& factor) {
+    Register row[kColumns];
+    unroll<kColumns>([&]<int i>() { row[i] = load<kRegisterLanes>(from + i * kRegisterLanes); });
+    unroll<rows>([&]<int r>() {
+      const float number = factor(r);
+      unroll<kColumns>([&]<int i>() { sums_[r][i] += number * row[i]; });
+    });
+  }
+
+  /// Writes row r to to(r), with `adds` added to what is there.
+  template <bool adds, class To>
+  void write(To&& to) const {
+    unroll<rows>([&]<int r>() {
+      float* const row = to(r);
+      unroll<kColumns>([&]<int i>() {
+        float* const at = row + i * kRegisterLanes;
+        store(at, adds ? load<kRegisterLanes>(at) + sums_[r][i] : sums_[r][i]);
+      });
+    });
+  }
+
+ private:
+  using Register = Lanes<kRegisterLanes>;
+  static constexpr int kColumns = vectors * kTileLanes / kRegisterLanes;
+  Register sums_[rows][kColumns] = {};
+};
+
+/// Calls body.operator()<rows>(first) for rows in [0, count): as few tiles of at most `most` as
+/// there can be, of about one size, since few rows leave too few sums to hide how long an addition
+/// takes.
+template <int most, class Body>
+void for_each_row_tile(std::int64_t count, Body&& body) {
+  const std::int64_t tiles = (count + most - 1) / most;
+  std::int64_t first = 0;
+  for (std::int64_t tile = 1; tile <= tiles; ++tile) {
+    const std::int64_t end = count * tile / tiles;
+    unroll<most>([&]<int fewer>() {
+      if (end - first == most - fewer) body.template operator()<most - fewer>(first);
+    });
+    first = end;
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,207 @@
+#include <cstring>
+
+#include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/index.h"
+#include "core/ops/kernels/strided.h"
+#include "core/ops/move/gather.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+
+Reduction reduction_of(const KernelRequest& request) {
+  const std::string name = request.attributes().get_string("reduction", "none");
+  if (name == "add") return Reduction::add;
+  if (name == "mul") return Reduction::mul;
+  if (name == "max") return Reduction::max;
+  return name == "min" ? Reduction::min : Reduction::none;
+}
+
+namespace {
+
+constexpr std::int64_t kGrain = 16384;
+
+int axis_of(const KernelRequest& request, int rank) {
+  return normalize_axis(request.attributes().get_int("axis", 0), rank, request.node().label());
+}
+
+/// data: [outer, dim, inner]; indices: [count]; y: [outer, count, inner].
+struct Layout {
+  std::int64_t outer = 0;
+  std::int64_t dim = 0;
+  std::int64_t inner = 0;
+  std::int64_t count = 0;
+};
+
+Layout layout_of(const Shape& data, int axis, const Shape& indices) {
+  return {data.size(0, axis), data[axis], data.size(axis + 1, data.rank()), indices.size()};
+}
+
+template <class T, class Index>
+void gather(const Layout& layout, const T* data, const Index* indices, T* y) {
+  const std::int64_t inner = layout.inner;
+  const auto copy_rows = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
+    const T* const from = data + outer * layout.dim * inner;
+    T* to = y + (outer * layout.count + first) * inner;
+    for (std::int64_t i = first; i < last; ++i, to += inner) {
+      const std::int64_t row = clamp_index(static_cast<std::int64_t>(indices[i]), layout.dim);
+      std::memcpy(to, from + row * inner, static_cast<std::size_t>(inner) * sizeof(T));
+    }
+  };
+  parallel_for(layout.outer * layout.count, kGrain / inner + 1,
+               [&](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t row = first; row < last;) {
+                   const std::int64_t outer = row / layout.count;
+                   const std::int64_t start = outer * layout.count;
+                   const std::int64_t end = std::min(last, start + layout.count);
+                   copy_rows(outer, row - start, end - start);
+                   row = end;
+                 }
+               });
+}
+
+Kernel make_gather(KernelRequest& request) {
+  const Shape& data = request.shape();
+  if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
+  const Layout layout = layout_of(data, axis_of(request, data.rank()), request.shape(1));
+  Kernel kernel;
+  visit_width(request.dtype(), [&]<class T>() {
+    visit_index(request, 1, [&]<class Index>() {
+      kernel = [layout](const KernelArgs& args) {
+        gather(layout, args.input<T>(0), args.input<Index>(1), args.output<T>());
+      };
+    });
+  });
+  return kernel;
+}
+
+/// Each thread owns some columns of the result, or some outer slices when there are few columns,
+/// and adds up all rows there in order: the same bits for any number of threads.
+template <class T, class Index>
+void gather_grad(const Layout& layout, const T* dy, const Index* indices, T* dx) {
+  const auto add_columns = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
+    T* const to = dx + outer * layout.dim * layout.inner;
+    const T* from = dy + outer * layout.count * layout.inner;
+    for (std::int64_t i = 0; i < layout.count; ++i, from += layout.inner) {
+      const std::int64_t row = clamp_index(static_cast<std::int64_t>(indices[i]), layout.dim);
+      ArrayMap<T>(to + row * layout.inner + first, last - first) +=
+          ConstArrayMap<T>(from + first, last - first);
+    }
+  };
+  // Zeros first, in long runs: columns of a wide table would be filled in short ones.
+  fill_elements(dx, layout.outer * layout.dim * layout.inner, T{});
+  const std::int64_t slice = layout.count * layout.inner;
+  parallel_for(layout.outer, kGrain / (slice + 1) + 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t outer = first; outer < last; ++outer) {
+      constexpr std::int64_t kColumnsWorthAThread = 32;
+      const std::int64_t grain = slice < 2 * kGrain ? layout.inner : kColumnsWorthAThread;
+      parallel_for(layout.inner, grain,
+                   [&](std::int64_t from, std::int64_t to) { add_columns(outer, from, to); });
+    }
+  });
+}
+
+Kernel make_gather_grad(KernelRequest& request) {
+  const Shape& dx = request.output().shape;
+  if (dx.size() == 0) return [](const KernelArgs&) {};
+  const auto axis = static_cast<int>(request.attributes().get_int("axis", 0));
+  const Layout layout = layout_of(dx, axis, request.shape(1));
+  Kernel kernel;
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    visit_index(request, 1, [&]<class Index>() {
+      kernel = [layout](const KernelArgs& args) {
+        gather_grad(layout, args.input<T>(0), args.input<Index>(1), args.output<T>());
+      };
+    });
+  });
+  return kernel;
+}
+
+/// Maps elements of a tensor of indices to elements of the data: the same place but for one axis.
+class ElementMap {
+ public:
+  ElementMap(const Shape& indices, const Shape& data, int axis)
+      : dims_(indices.dims()),
+        strides_(data.strides()),
+        axis_(static_cast<std::size_t>(axis)),
+        dim_(data[axis]) {}
+
+  /// Where in the data the element of `indices` at `position` points with the value `index`.
+  std::int64_t operator()(std::int64_t position, std::int64_t index) const {
+    std::int64_t offset = clamp_index(index, dim_) * strides_[axis_];
+    for (std::size_t i = dims_.size(); i-- > 0;) {
+      if (i != axis_) offset += position % dims_[i] * strides_[i];
+      position /= dims_[i];
+    }
+    return offset;
+  }
+
+ private:
+  std::vector<std::int64_t> dims_;
+  std::vector<std::int64_t> strides_;
+  std::size_t axis_;
+  std::int64_t dim_;
+};
+
+Kernel make_gather_elements(KernelRequest& request) {
+  const Shape& data = request.shape();
+  const std::int64_t size = request.output().shape.size();
+  if (size == 0) return [](const KernelArgs&) {};
+  const ElementMap map(request.shape(1), data, axis_of(request, data.rank()));
+  Kernel kernel;
+  visit_width(request.dtype(), [&]<class T>() {
+    visit_index(request, 1, [&]<class Index>() {
+      kernel = [map, size](const KernelArgs& args) {
+        parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
+          for (std::int64_t i = first; i < last; ++i) {
+            args.output<T>()[i] = args.input<T>(0)[map(i, args.input<Index>(1)[i])];
+          }
+        });
+      };
+    });
+  });
+  return kernel;
+}
+
+/// Updates go in their order, on one thread: those of one place follow one another.
+template <class T, class Index>
+Kernel scatter_elements_kernel(const KernelRequest& request) {
+  const Shape& data = request.shape();
+  const ElementMap map(request.shape(1), data, axis_of(request, data.rank()));
+  const Reduction reduction = reduction_of(request);
+  return [map, reduction, size = data.size(),
+          count = request.shape(1).size()](const KernelArgs& args) {
+    T* const y = args.output<T>();
+    if (args.inputs[0] != y) {
+      parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
+        std::copy(args.input<T>(0) + first, args.input<T>(0) + last, y + first);
+      });
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      T& place = y[map(i, args.input<Index>(1)[i])];
+      place = combine(reduction, place, args.input<T>(2)[i]);
+    }
+  };
+}
+
+Kernel make_scatter_elements(KernelRequest& request) {
+  if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
+  Kernel kernel;
+  visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
+    visit_index(request, 1,
+                [&]<class Index>() { kernel = scatter_elements_kernel<T, Index>(request); });
+  });
+  return kernel;
+}
+
+}  // namespace
+
+void register_gather_cpu(KernelRegistry& registry) {
+  registry.add({.op = "Gather", .name = "plain", .make = make_gather});
+  registry.add(
+      {.op = "GatherGrad", .domain = kInternalDomain, .name = "eigen", .make = make_gather_grad});
+  registry.add({.op = "GatherElements", .name = "plain", .make = make_gather_elements});
+  registry.add({.op = "Scatter", .name = "plain", .make = make_scatter_elements});
+  registry.add({.op = "ScatterElements", .name = "plain", .make = make_scatter_elements});
+}
+
+}  // namespace graft

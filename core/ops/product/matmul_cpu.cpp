@@ -1,0 +1,107 @@
+#include <Eigen/Core>
+
+#include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/matmul.h"
+#include "core/ops/kernels/strided.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+
+namespace {
+
+template <class T>
+using ConstMatrixMap =
+    Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+template <class T>
+using MatrixMap = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+
+template <class T>
+void multiply_one(const MatMulProblem& p, const T* a_data, const T* b_data, T* y_data) {
+  MatrixMap<T> y(y_data, p.m, p.n);
+  if (p.beta == 0.0F) y.setZero();
+  const auto add = [&](const auto& a, const auto& b) {
+    if (p.alpha == 1.0F) {
+      y.noalias() += a * b;
+    } else {
+      y.noalias() += static_cast<T>(p.alpha) * (a * b);
+    }
+  };
+  const ConstMatrixMap<T> a(a_data, p.transposes_a ? p.k : p.m, p.transposes_a ? p.m : p.k);
+  const ConstMatrixMap<T> b(b_data, p.transposes_b ? p.n : p.k, p.transposes_b ? p.k : p.n);
+  if (p.transposes_a && p.transposes_b) {
+    add(a.transpose(), b.transpose());
+  } else if (p.transposes_a) {
+    add(a.transpose(), b);
+  } else if (p.transposes_b) {
+    add(a, b.transpose());
+  } else {
+    add(a, b);
+  }
+}
+
+template <class T>
+void multiply_batch(const MatMulProblem& p, const KernelArgs& args) {
+  // A small batch of large products is split by Eigen, within each product.
+  const std::int64_t batch_size = p.batch_size();
+  const std::int64_t grain = batch_size < thread_count() ? batch_size : 1;
+  parallel_for(batch_size, grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t entry = first; entry < last; ++entry) {
+      std::int64_t rest = entry;
+      std::int64_t a_offset = 0;
+      std::int64_t b_offset = 0;
+      for (std::size_t axis = p.batch.size(); axis-- > 0;) {
+        a_offset += rest % p.batch[axis] * p.a_steps[axis];
+        b_offset += rest % p.batch[axis] * p.b_steps[axis];
+        rest /= p.batch[axis];
+      }
+      multiply_one(p, args.input<T>(0) + a_offset, args.input<T>(1) + b_offset,
+                   args.output<T>() + entry * p.m * p.n);
+    }
+  });
+}
+
+template <class T>
+Kernel make_typed(const KernelRequest& request) {
+  const MatMulProblem problem(request);
+  if (problem.is_empty) return [](const KernelArgs&) {};
+  Kernel fill;
+  if (problem.beta != 0.0F) fill = fill_with_c<T>(request, problem.beta);
+  return [problem, fill](const KernelArgs& args) {
+    if (fill) fill(args);
+    multiply_batch<T>(problem, args);
+  };
+}
+
+Kernel make_float_matmul(KernelRequest& request) {
+  Kernel kernel;
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { kernel = make_typed<T>(request); });
+  return kernel;
+}
+
+/// On unsigned types, whose overflow is defined and gives the same bits. Alpha and beta are float
+/// numbers: only 1 has a meaning here.
+Kernel make_integer_matmul(KernelRequest& request) {
+  const MatMulProblem problem(request);
+  if (problem.alpha != 1.0F || (problem.beta != 0.0F && problem.beta != 1.0F)) return {};
+  Kernel kernel;
+  visit_dtype(TypeList<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{}, request.dtype(),
+              [&]<class T>() { kernel = make_typed<std::make_unsigned_t<T>>(request); });
+  return kernel;
+}
+
+}  // namespace
+
+void register_matmul_cpu(KernelRegistry& registry) {
+  for (const char* op : {"MatMul", "Gemm"}) {
+    registry.add({.op = op, .name = "matvec", .make = make_matvec});
+    registry.add({.op = op, .name = "eigen", .make = make_float_matmul});
+    registry.add({.op = op, .name = "eigen_integer", .make = make_integer_matmul});
+  }
+  registry.add({.op = "BatchedMatMul",
+                .domain = kInternalDomain,
+                .name = "eigen",
+                .make = make_float_matmul});
+}
+
+}  // namespace graft
