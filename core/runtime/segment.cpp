@@ -80,6 +80,19 @@ std::vector<Value*> reads_of(const Node& node, const Graph& graph) {
 
 using ValueSet = std::unordered_set<const Value*>;
 
+void add_outputs(const Node& node, ValueSet& set) {
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) != nullptr) set.insert(node.output(i));
+  }
+}
+
+void remove_unneeded(Graph& graph) {
+  passes::eliminate_dead(graph);
+  for (Value* input : passes::required_inputs(graph)) {
+    if (input->is_unused()) graph.remove_input(input);
+  }
+}
+
 class SegmentBuilder {
  public:
   SegmentBuilder(const Stage& stage, Device& device) : stage_(stage), device_(device) {}
@@ -152,12 +165,6 @@ class SegmentBuilder {
            has_kernel(node, device_);
   }
 
-  static void add_outputs(const Node& node, ValueSet& set) {
-    for (int i = 0; i < node.output_count(); ++i) {
-      if (node.output(i) != nullptr) set.insert(node.output(i));
-    }
-  }
-
   /// The outputs of nodes, in order, that are in `set` and needed outside the plan.
   std::vector<Value*> needed_of(const ValueSet& set) {
     std::vector<Value*> values;
@@ -191,13 +198,6 @@ class SegmentBuilder {
       }
     }
     segment_->plan.emplace(std::move(plan), PlanOptions{.device = &device_});
-  }
-
-  static void remove_unneeded(Graph& graph) {
-    passes::eliminate_dead(graph);
-    for (Value* input : passes::required_inputs(graph)) {
-      if (input->is_unused()) graph.remove_input(input);
-    }
   }
 
   int slot(const Value& value) {
