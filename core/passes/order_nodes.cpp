@@ -7,7 +7,7 @@
 #include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/ops/alias.h"
-#include "core/passes/pass.h"
+#include "core/passes/order_nodes.h"
 #include "core/passes/verify_internal.h"
 
 namespace graft::passes {

@@ -15,7 +15,6 @@
 #include "core/graph/order.h"
 #include "core/ops/alias.h"
 #include "core/ops/cost.h"
-#include "core/passes/pass.h"
 #include "core/runtime/budget_candidates.h"
 
 namespace graft {
@@ -25,16 +24,12 @@ using Dropped = std::unordered_set<const Value*>;
 
 class BudgetSearch {
  public:
-  /// A copy stands before its first reader: if that were an update late in the step, the copy could
-  /// read a variable that has been updated by then. So updates come first.
   BudgetSearch(Graph& graph, WorkspaceBytes& workspaces)
       : graph_(graph),
         workspaces_(workspaces),
         given_order_(node_order(graph)),
         boundary_(graph.outputs().front()->producer()),
-        candidates_(budget_candidates(graph)) {
-    passes::move_updates(graph_);
-  }
+        candidates_(budget_candidates(graph)) {}
 
   BudgetedArena fit(std::size_t budget) {
     budget_ = budget;
