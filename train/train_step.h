@@ -9,6 +9,7 @@
 
 #include "autograd/loss.h"
 #include "core/graph/model.h"
+#include "core/passes/precision.h"
 #include "core/runtime/plan.h"
 #include "core/tensor/tensor.h"
 #include "optim/clip.h"
@@ -16,10 +17,6 @@
 #include "optim/schedule.h"
 
 namespace graft {
-
-/// Of matrix products and convolutions in a step. bf16: their operands and results are rounded to
-/// 8 bits of mantissa and summed in f32; parameters, updates and all else stay f32.
-enum class Precision { f32, bf16 };
 
 struct TrainOptions {
   Loss loss = cross_entropy();
@@ -64,7 +61,8 @@ struct TrainOptions {
 class TrainStep {
  public:
   /// Throws Error{unsupported} that lists all ops that Graft does not know, Error{argument} if the
-  /// options do not fit the model. What depends on shapes is found by the first step.
+  /// options do not fit the model, and then leaves the model as it was. What depends on shapes is
+  /// found by the first step.
   explicit TrainStep(Model& model, TrainOptions options = {});
   ~TrainStep();
   TrainStep(TrainStep&&) noexcept;

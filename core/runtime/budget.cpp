@@ -15,7 +15,6 @@
 #include "core/graph/order.h"
 #include "core/ops/alias.h"
 #include "core/ops/cost.h"
-#include "core/passes/pass.h"
 #include "core/runtime/budget_choices.h"
 
 namespace graft {
@@ -87,16 +86,12 @@ class Copies {
 
 class BudgetSearch {
  public:
-  /// A copy stands before its first reader: if that were an update late in the step, the copy could
-  /// read a variable that has been updated by then. So updates come first.
   BudgetSearch(Graph& graph, WorkspaceBytes& workspaces)
       : graph_(graph),
         workspaces_(workspaces),
         given_order_(node_order(graph)),
         copies_(graph, workspaces),
-        choices_(graph) {
-    passes::move_updates(graph_);
-  }
+        choices_(graph) {}
 
   BudgetedArena fit(std::size_t budget) {
     budget_ = budget;

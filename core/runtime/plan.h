@@ -14,6 +14,10 @@
 
 namespace graft {
 
+namespace passes {
+struct PassLog;
+}
+
 struct PlanOptions {
   Device* device = &cpu();
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
@@ -31,6 +35,8 @@ struct PlanOptions {
   /// An arena of up to so many bytes need not become smaller: without a budget, such a step keeps
   /// every value all the same.
   std::size_t ample_bytes = 0;
+  /// Gets a record of what planning does to the graph; null: none is kept.
+  passes::PassLog* log = nullptr;
 };
 
 /// What one step is and what it cost while profiling was on.

@@ -7,6 +7,7 @@
 #include "core/ops/kernel.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
+#include "core/runtime/inference.h"
 
 namespace graft {
 namespace {
@@ -112,7 +113,6 @@ class SegmentBuilder {
   Graph& graph() { return *segment_->graph; }
 
   void bind(std::span<const Datum> inputs) {
-    segment_->graph = stage_.graph->clone();
     std::vector<ValueType> types;
     for (const Datum& input : inputs) {
       if (input.is_tensor()) {
@@ -124,14 +124,7 @@ class SegmentBuilder {
         segment_->types.push_back({});
       }
     }
-    passes::bind_inputs(graph(), types);
-    passes::settle(graph());
-    if (passes::decompose_where_needed(graph(), device_)) passes::settle(graph());
-    passes::split_stacks(graph());
-    const bool has_attention = passes::fuse_attention(graph());
-    const bool has_norms = passes::fuse_layer_norm(graph());
-    passes::add_in_products(graph());
-    if (has_attention || has_norms) passes::settle(graph());
+    segment_->graph = inference_graph(*stage_.graph, std::move(types), device_);
     int slot = 0;
     for (const Value* input : passes::required_inputs(graph())) slot_of_[input] = slot++;
   }
