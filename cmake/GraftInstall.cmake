@@ -11,6 +11,7 @@ foreach(folder IN ITEMS core autograd optim io data train)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION include/graft
             FILES_MATCHING PATTERN "*.h"
             PATTERN "*internal*" EXCLUDE
+            PATTERN "core/device/cuda" EXCLUDE
             PATTERN "io/proto" EXCLUDE)
   endif()
 endforeach()
