@@ -10,7 +10,7 @@ namespace graft {
 
 enum class DeviceKind { cpu, cuda };
 
-/// "cpu", "cuda".
+/// The kind as a word: "cpu", "cuda".
 std::string_view name(DeviceKind kind);
 
 /// A place that holds memory and runs kernels. Devices live until the process ends.
@@ -40,7 +40,7 @@ class Device {
   static constexpr std::size_t kAlignment = 64;
 };
 
-/// Always there.
+/// The CPU, which is always there.
 Device& cpu();
 
 /// All devices of this machine that this build has kernels for, the CPU first.
