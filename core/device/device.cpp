@@ -10,11 +10,11 @@ std::string_view name(DeviceKind kind) {
 }
 
 const std::vector<Device*>& devices() {
-  static const std::vector<Device*> all = [] {
+  static const std::vector<Device*>& all = *new std::vector<Device*>([] {  // as devices, to the end
     std::vector<Device*> found{&cpu()};
     for (Device* card : cuda_devices()) found.push_back(card);
     return found;
-  }();
+  }());
   return all;
 }
 

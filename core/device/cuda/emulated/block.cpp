@@ -90,9 +90,11 @@ bool is_same_place(const std::source_location& a, const std::source_location& b)
          std::string_view(a.file_name()) == b.file_name();
 }
 
-[[noreturn]] void end_with_fault(const std::string& why) {
-  engine().fault = text(why, " (thread ", threadIdx.x, ",", threadIdx.y, ",", threadIdx.z, ")");
-  Fiber::suspend_for_good();
+/// Ends the kernel once the thread suspends itself for good, as the caller does next: destructors
+/// of what it still holds would not run.
+template <class... Args>
+void note_fault(const Args&... why) {
+  engine().fault = text(why..., " (thread ", threadIdx.x, ",", threadIdx.y, ",", threadIdx.z, ")");
 }
 
 /// Where each thread begins.
@@ -278,7 +280,10 @@ void sync_block(const std::source_location& where) {
 }
 
 void sync_warp(unsigned mask, const std::source_location& where) {
-  if (mask != ~0U) end_with_fault("a warp operation of some threads only, wanted all 32");
+  if (mask != ~0U) {
+    note_fault("a warp operation of some threads only, wanted all 32");
+    Fiber::suspend_for_good();
+  }
   wait(State::in_warp_operation, where,
        engine().warp_waits[engine().now / kWarp].of(current().exchanges++));
 }
@@ -289,7 +294,8 @@ void exchange(unsigned mask, void* value, std::size_t bytes, int from_lane,
   const std::size_t from = engine().now / kWarp * kWarp + static_cast<std::size_t>(from_lane);
   if (bytes > kMostExchangedBytes || from_lane < 0 || from_lane >= static_cast<int>(kWarp) ||
       from >= engine().count) {
-    end_with_fault(text("exchange with lane ", from_lane, ", which the warp lacks"));
+    note_fault("exchange with lane ", from_lane, ", which the warp lacks");
+    Fiber::suspend_for_good();
   }
   const std::size_t turn = thread.exchanges % 2;
   copy_bytes(thread.given[turn].data(), value, bytes);
@@ -299,7 +305,8 @@ void exchange(unsigned mask, void* value, std::size_t bytes, int from_lane,
 
 void check_alignment(const void* address, std::size_t alignment) {
   if (reinterpret_cast<std::uintptr_t>(address) % alignment == 0) return;
-  end_with_fault(text("misaligned access: ", address, " is no multiple of ", alignment));
+  note_fault("misaligned access: ", address, " is no multiple of ", alignment);
+  Fiber::suspend_for_good();
 }
 
 }  // namespace graft::emulated

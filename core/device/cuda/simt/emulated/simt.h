@@ -3,9 +3,11 @@
 // the two.
 #pragma once
 
-// One block runs at a time, so that what its threads share may be static.
-#define __shared__ static
 #include <cuda_runtime_api.h>
+
+// One block runs at a time, so that what its threads share may be static.
+#undef __shared__
+#define __shared__ static
 #undef __launch_bounds__
 #define __launch_bounds__(...)
 

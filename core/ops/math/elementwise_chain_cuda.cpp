@@ -1,0 +1,355 @@
+// The programs that the interpreter kernel runs (elementwise_chain_cuda.cu): one link for an
+// element-wise op of its own, all links of an ElementwiseChain.
+#include "core/ops/math/elementwise_chain_cuda.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/broadcast.h"
+#include "core/ops/math/elementwise_chain.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+/// How an op becomes a link, with the attributes that are its parameters.
+struct LinkRow {
+  std::string_view op;
+  std::string_view domain;
+  LinkOp link;
+  std::string_view p = "";
+  float p_default = 0.0F;
+  std::string_view q = "";
+  float q_default = 0.0F;
+};
+
+constexpr std::array kLinkRows{
+    LinkRow{"Cast", "", LinkOp::copy},
+    LinkRow{"Add", "", LinkOp::add},
+    LinkRow{"Sub", "", LinkOp::subtract},
+    LinkRow{"Mul", "", LinkOp::multiply},
+    LinkRow{"Div", "", LinkOp::divide},
+    LinkRow{"Neg", "", LinkOp::negate},
+    LinkRow{"Abs", "", LinkOp::absolute},
+    LinkRow{"Sqrt", "", LinkOp::square_root},
+    LinkRow{"Reciprocal", "", LinkOp::reciprocal},
+    LinkRow{"Exp", "", LinkOp::exponential},
+    LinkRow{"Log", "", LinkOp::logarithm},
+    LinkRow{"Erf", "", LinkOp::error_function},
+    LinkRow{"Sign", "", LinkOp::sign},
+    LinkRow{"Floor", "", LinkOp::floor},
+    LinkRow{"Ceil", "", LinkOp::ceiling},
+    LinkRow{"Round", "", LinkOp::round},
+    LinkRow{"Pow", "", LinkOp::power},
+    LinkRow{"Tanh", "", LinkOp::tanh},
+    LinkRow{"Sigmoid", "", LinkOp::sigmoid},
+    LinkRow{"Softplus", "", LinkOp::softplus},
+    LinkRow{"Softsign", "", LinkOp::softsign},
+    LinkRow{"Relu", "", LinkOp::relu},
+    LinkRow{"LeakyRelu", "", LinkOp::leaky_relu, "alpha", 0.01F},
+    LinkRow{"PRelu", "", LinkOp::prelu},
+    LinkRow{"ThresholdedRelu", "", LinkOp::thresholded_relu, "alpha", 1.0F},
+    LinkRow{"HardSigmoid", "", LinkOp::hard_sigmoid, "alpha", 0.2F, "beta", 0.5F},
+    LinkRow{"HardSwish", "", LinkOp::hard_swish},
+    LinkRow{"Gelu", "", LinkOp::gelu},
+    LinkRow{"Swish", "", LinkOp::swish, "alpha", 1.0F},
+    LinkRow{"Mish", "", LinkOp::mish},
+    LinkRow{"Clip", "", LinkOp::clip},
+    LinkRow{"TanhGrad", kInternalDomain, LinkOp::tanh_gradient},
+    LinkRow{"SigmoidGrad", kInternalDomain, LinkOp::sigmoid_gradient},
+    LinkRow{"ReluGrad", kInternalDomain, LinkOp::relu_gradient},
+    LinkRow{"LeakyReluGrad", kInternalDomain, LinkOp::leaky_relu_gradient, "alpha", 0.01F},
+    LinkRow{"GeluGrad", kInternalDomain, LinkOp::gelu_gradient},
+    LinkRow{"SwishGrad", kInternalDomain, LinkOp::swish_gradient, "alpha", 1.0F},
+    LinkRow{"MishGrad", kInternalDomain, LinkOp::mish_gradient},
+    LinkRow{"HardSwishGrad", kInternalDomain, LinkOp::hard_swish_gradient},
+    LinkRow{"Equal", "", LinkOp::equal},
+    LinkRow{"Less", "", LinkOp::less},
+    LinkRow{"LessOrEqual", "", LinkOp::less_or_equal},
+    LinkRow{"Greater", "", LinkOp::greater},
+    LinkRow{"GreaterOrEqual", "", LinkOp::greater_or_equal},
+    LinkRow{"And", "", LinkOp::both},
+    LinkRow{"Or", "", LinkOp::either},
+    LinkRow{"Xor", "", LinkOp::one_of},
+    LinkRow{"Not", "", LinkOp::invert},
+    LinkRow{"IsNaN", "", LinkOp::is_nan},
+    LinkRow{"Where", "", LinkOp::choose},
+};
+
+std::optional<ChainLink> link_of(const Node& node) {
+  const auto row = std::ranges::find_if(kLinkRows, [&](const LinkRow& one) {
+    return one.op == node.op_type() && one.domain == node.domain();
+  });
+  if (row == kLinkRows.end()) return std::nullopt;
+  ChainLink link{.op = row->link};
+  const Attributes& a = node.attributes;
+  if (!row->p.empty()) link.p = a.get_float(row->p, row->p_default);
+  if (!row->q.empty()) link.q = a.get_float(row->q, row->q_default);
+  const bool is_tanh = a.get_string("approximate", "none") == "tanh";
+  if (is_tanh && link.op == LinkOp::gelu) link.op = LinkOp::gelu_tanh;
+  if (is_tanh && link.op == LinkOp::gelu_gradient) link.op = LinkOp::gelu_tanh_gradient;
+  return link;
+}
+
+std::optional<ChainType> chain_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return ChainType::f32;
+    case DType::bf16:
+      return ChainType::bf16;
+    case DType::boolean:
+      return ChainType::boolean;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// What does not fit: too many values, axes, or another element type.
+struct DoesNotFit {};
+
+/// A program and which operands of the node it reads.
+struct PreparedChain {
+  ChainProgram program;
+  std::vector<int> inputs;  ///< one an operand; -1 for a literal
+};
+
+class ChainBuilder {
+ public:
+  using Program = ChainProgram;
+
+  explicit ChainBuilder(const Shape& shape) : shape_(shape) { chain_.program.size = shape.size(); }
+
+  void add_input(const Value* value, const TensorSpec& spec, int index) {
+    Program::Operand& operand = add_operand(value, index);
+    operand.type = type_of(spec.dtype);
+    steps_.push_back(broadcast_strides(spec.shape, shape_));
+  }
+  void add_literal(const Value* value, float number) {
+    Program::Operand& operand = add_operand(value, -1);
+    operand.walk = Program::Walk::literal;
+    operand.literal = number;
+    steps_.emplace_back(static_cast<std::size_t>(shape_.rank()), 0);
+  }
+
+  /// Before the links, if one of them may need them.
+  void add_infinities() {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    lowest_ = static_cast<std::int16_t>(chain_.program.slot_count);
+    add_literal(nullptr, -kInfinity);
+    highest_ = static_cast<std::int16_t>(chain_.program.slot_count);
+    add_literal(nullptr, kInfinity);
+  }
+
+  /// To be called for every node, in order, before the first `add_link`.
+  void count_reads(const Node& node) {
+    for (const Value* input : node.inputs()) ++reads_[input];
+  }
+  void keep(const Value* result) { ++reads_[result]; }
+
+  void add_link(const Node& node) {
+    auto link = link_of(node);
+    Program& program = chain_.program;
+    if (!link || program.link_count == Program::kMostLinks) throw DoesNotFit{};
+    std::array<std::int16_t, 3> from{};
+    for (int i = 0; i < node.input_count(); ++i) {
+      if (i == 3) throw DoesNotFit{};
+      if (node.input(i) != nullptr) from[at(i)] = slots_.at(node.input(i));
+    }
+    if (link->op == LinkOp::clip) add_bounds(node, from);
+    link->x = from[0];
+    link->y = from[1];
+    link->z = from[2];
+    for (const Value* input : node.inputs()) {
+      if (input != nullptr && --reads_[input] == 0) free_.push_back(slots_.at(input));
+    }
+    link->to = take_slot();
+    link->rounds_to_bf16 = type_of(node.output(0)->dtype()) == ChainType::bf16;
+    slots_[node.output(0)] = link->to;
+    program.links[program.link_count++] = *link;
+  }
+
+  void add_result(const Value* value, DType dtype) {
+    Program& program = chain_.program;
+    if (program.result_count == Program::kMostResults) throw DoesNotFit{};
+    program.results[program.result_count++] = {nullptr, type_of(dtype), slots_.at(value)};
+  }
+
+  PreparedChain finish() {
+    merge_axes();
+    return std::move(chain_);
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  static ChainType type_of(DType dtype) {
+    const auto type = chain_type(dtype);
+    if (!type) throw DoesNotFit{};
+    return *type;
+  }
+
+  Program::Operand& add_operand(const Value* value, int index) {
+    Program& program = chain_.program;
+    if (program.operand_count == Program::kMostOperands) throw DoesNotFit{};
+    chain_.inputs.push_back(index);
+    // Operands have the first slots, in their order; those that stand nowhere are never freed.
+    const std::int16_t slot = take_slot();
+    if (value != nullptr) slots_[value] = slot;
+    return program.operands[program.operand_count++];
+  }
+
+  /// A new one while operands are added, since none is free then.
+  std::int16_t take_slot() {
+    if (!free_.empty()) {
+      const std::int16_t slot = free_.back();
+      free_.pop_back();
+      return slot;
+    }
+    if (chain_.program.slot_count == Program::kMostSlots) throw DoesNotFit{};
+    return static_cast<std::int16_t>(chain_.program.slot_count++);
+  }
+
+  /// Bounds that are left out are infinite.
+  void add_bounds(const Node& node, std::array<std::int16_t, 3>& from) {
+    if (node.input(1) == nullptr) from[1] = lowest_;
+    if (node.input(2) == nullptr) from[2] = highest_;
+  }
+
+  /// Neighbouring axes along which every operand moves alike are one axis.
+  void merge_axes() {
+    Program& program = chain_.program;
+    const std::vector<std::int64_t> along = shape_.strides();
+    for (int axis = 0; axis < shape_.rank(); ++axis) {
+      if (shape_[axis] == 1) continue;
+      bool merges = program.axes > 0;
+      for (std::size_t k = 0; k < steps_.size() && merges; ++k) {
+        merges = program.operands[k].steps[program.axes - 1] == steps_[k][at(axis)] * shape_[axis];
+      }
+      if (!merges && program.axes == Program::kMostAxes) throw DoesNotFit{};
+      const int to = merges ? program.axes - 1 : program.axes++;
+      program.dims[to] = merges ? program.dims[to] * shape_[axis] : shape_[axis];
+      for (std::size_t k = 0; k < steps_.size(); ++k) {
+        program.operands[k].steps[to] = steps_[k][at(axis)];
+      }
+    }
+    for (std::size_t k = 0; k < steps_.size(); ++k)
+      choose_walk(program.operands[k], steps_[k], along);
+  }
+
+  void choose_walk(Program::Operand& operand, const std::vector<std::int64_t>& steps,
+                   const std::vector<std::int64_t>& along) const {
+    if (operand.walk == Program::Walk::literal) return;
+    bool moves = false;
+    bool moves_along = true;
+    for (int axis = 0; axis < shape_.rank(); ++axis) {
+      if (shape_[axis] == 1) continue;
+      moves |= steps[at(axis)] != 0;
+      moves_along &= steps[at(axis)] == along[at(axis)];
+    }
+    operand.walk = moves_along ? Program::Walk::along
+                   : moves     ? Program::Walk::by_steps
+                               : Program::Walk::still;
+  }
+
+  const Shape& shape_;
+  PreparedChain chain_;
+  std::vector<std::vector<std::int64_t>> steps_;  // of each operand, by axes of the shape
+  std::unordered_map<const Value*, std::int16_t> slots_;
+  std::unordered_map<const Value*, int> reads_;  // that are to come
+  std::vector<std::int16_t> free_;
+  std::int16_t lowest_ = -1;
+  std::int16_t highest_ = -1;
+};
+
+bool lacks_bound(const Node& node) {
+  return node.op_type() == "Clip" && (node.input(1) == nullptr || node.input(2) == nullptr);
+}
+
+/// The op itself.
+PreparedChain single_link(const KernelRequest& request) {
+  const Node& node = request.node();
+  ChainBuilder builder(request.output().shape);
+  for (int i = 0; i < request.input_count(); ++i) {
+    if (request.has_input(i)) builder.add_input(node.input(i), request.input(i), i);
+  }
+  if (lacks_bound(node)) builder.add_infinities();
+  builder.count_reads(node);
+  builder.keep(node.output(0));
+  builder.add_link(node);
+  builder.add_result(node.output(0), request.output().dtype);
+  return builder.finish();
+}
+
+/// The links of a chain's body.
+PreparedChain all_links(const KernelRequest& request, const Graph& body) {
+  ChainBuilder builder(request.output().shape);
+  for (int i = 0; i < request.input_count(); ++i) {
+    builder.add_input(body.inputs()[static_cast<std::size_t>(i)], request.input(i), i);
+  }
+  for (const Value* constant : body.initializers()) {
+    if (constant->initializer().size() != 1) throw DoesNotFit{};
+    builder.add_literal(constant, constant->initializer().cast(DType::f32).values<float>()[0]);
+  }
+  const auto& nodes = body.nodes();
+  if (std::ranges::any_of(nodes, [](const auto& node) { return lacks_bound(*node); })) {
+    builder.add_infinities();
+  }
+  for (const auto& node : nodes) builder.count_reads(*node);
+  for (const Value* output : body.outputs()) builder.keep(output);
+  for (const auto& node : nodes) builder.add_link(*node);
+  for (const Value* output : body.outputs()) builder.add_result(output, output->dtype());
+  return builder.finish();
+}
+
+Kernel kernel_of(PreparedChain chain, cudaStream_t stream) {
+  const auto shared = std::make_shared<const PreparedChain>(std::move(chain));
+  return [shared, stream](const KernelArgs& args) {
+    ChainProgram program = shared->program;
+    for (std::size_t k = 0; k < shared->inputs.size(); ++k) {
+      const int input = shared->inputs[k];
+      if (input >= 0) program.operands[k].data = args.inputs[static_cast<std::size_t>(input)];
+    }
+    for (int k = 0; k < program.result_count; ++k) {
+      program.results[k].data = args.outputs[static_cast<std::size_t>(k)];
+    }
+    run_chain(program, stream);
+  };
+}
+
+Kernel make_link(KernelRequest& request) {
+  try {
+    return kernel_of(single_link(request), as_cuda(request.device()).stream());
+  } catch (const DoesNotFit&) {
+    return {};
+  }
+}
+
+Kernel make_chain(KernelRequest& request) {
+  try {
+    const std::unique_ptr<Graph> body = typed_body(request.node());
+    return kernel_of(all_links(request, *body), as_cuda(request.device()).stream());
+  } catch (const DoesNotFit&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+void register_elementwise_chain_cuda(KernelRegistry& registry) {
+  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
+    registry.add({.op = op,
+                  .domain = domain,
+                  .device = DeviceKind::cuda,
+                  .name = "interpreter",
+                  .make = make});
+  };
+  for (const LinkRow& row : kLinkRows) add(row.op, row.domain, make_link);
+  add("ElementwiseChain", kInternalDomain, make_chain);
+}
+
+}  // namespace graft

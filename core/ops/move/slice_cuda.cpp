@@ -1,0 +1,64 @@
+#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/strided_cuda.h"
+#include "core/ops/move/slice.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+/// The selected part of a larger tensor as a strided view.
+struct View {
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> steps;
+};
+
+View view_of(const Shape& whole, const std::vector<AxisRange>& ranges) {
+  View view;
+  const std::vector<std::int64_t> strides = whole.strides();
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    view.offset += ranges[i].start * strides[i];
+    // The step of an axis with one element is never taken, and may be too long to multiply.
+    view.steps.push_back(ranges[i].count > 1 ? ranges[i].step * strides[i] : 0);
+  }
+  return view;
+}
+
+Kernel make_slice(KernelRequest& request) {
+  const Shape& y = request.output().shape;
+  if (y.size() == 0) return [](const KernelArgs&) {};
+  const auto ranges = slice_ranges(request.node(), request.shape());
+  if (!ranges) return {};
+  const View view = view_of(request.shape(), *ranges);
+  return device_strided_kernel(request, DeviceStridedCopy(y.dims(), y.strides(), view.steps),
+                               view.offset);
+}
+
+Kernel make_slice_grad(KernelRequest& request) {
+  const Shape& dy = request.shape();
+  const Shape& dx = request.output().shape;
+  if (dx.size() == 0) return [](const KernelArgs&) {};
+  if (!is_movable(request.dtype())) return {};
+  const View view = view_of(dx, slice_grad_ranges(request.node(), dy));
+  const DeviceStridedCopy copy(dy.dims(), view.steps, dy.strides());
+  const std::size_t width = bytes_of(request.dtype(), 1);
+  const std::size_t bytes = bytes_of(request.dtype(), dx.size());
+  const bool clears = dy.size() != dx.size();
+  return [=, skipped = view.offset * static_cast<std::int64_t>(width),
+          device = &as_cuda(request.device())](const KernelArgs& args) {
+    if (clears) device->fill(args.output<void>(), 0, bytes);
+    copy.run(args.output<std::byte>() + skipped, args.input<void>(0), width, device->stream());
+  };
+}
+
+}  // namespace
+
+void register_slice_cuda(KernelRegistry& registry) {
+  registry.add({.op = "Slice", .device = DeviceKind::cuda, .name = "strided", .make = make_slice});
+  registry.add({.op = "SliceGrad",
+                .domain = kInternalDomain,
+                .device = DeviceKind::cuda,
+                .name = "strided",
+                .make = make_slice_grad});
+}
+
+}  // namespace graft

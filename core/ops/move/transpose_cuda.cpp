@@ -1,0 +1,28 @@
+#include "core/ops/kernels/strided_cuda.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+Kernel make_transpose(KernelRequest& request) {
+  const Shape& x = request.shape();
+  const Shape& y = request.output().shape;
+  const int rank = x.rank();
+  const std::vector<std::int64_t> order = request.attributes().get_ints("perm");
+  const std::vector<std::int64_t> strides = x.strides();
+  std::vector<std::int64_t> source;
+  for (int i = 0; i < rank; ++i) {
+    const std::int64_t axis = order.empty() ? rank - 1 - i : order[static_cast<std::size_t>(i)];
+    source.push_back(strides[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)]);
+  }
+  return device_strided_kernel(request, DeviceStridedCopy(y.dims(), y.strides(), source));
+}
+
+}  // namespace
+
+void register_transpose_cuda(KernelRegistry& registry) {
+  registry.add(
+      {.op = "Transpose", .device = DeviceKind::cuda, .name = "strided", .make = make_transpose});
+}
+
+}  // namespace graft

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace graft {
+
+enum class Reduction {
+  sum,
+  mean,
+  product,
+  largest,
+  smallest,
+  l1,
+  l2,
+  sum_square,
+  log_sum,
+  log_sum_exp
+};
+
+/// Axes as their elements lie in memory, outermost first.
+struct DeviceAxes {
+  static constexpr int kMost = 8;
+  int count = 0;
+  std::int64_t dims[kMost] = {};
+  std::int64_t strides[kMost] = {};
+  std::int64_t size = 1;
+};
+
+/// A reduction over some axes of f32 or f64 elements; sums run in f64, in an order that follows
+/// from the shape alone.
+struct DeviceReduction {
+  DeviceAxes kept;
+  DeviceAxes reduced;
+  Reduction reduction = Reduction::sum;
+  bool is_double = false;
+  /// Pieces of the reduced length that threads take side by side; joined in a second pass.
+  std::int64_t splits = 1;
+  /// A block for each output, else a thread for each output and piece.
+  bool by_blocks = false;
+
+  /// Chooses how: needs the axes.
+  void choose();
+  std::size_t workspace_bytes() const;
+  void run(const void* x, void* y, void* workspace, cudaStream_t stream) const;
+};
+
+}  // namespace graft

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace graft {
+
+enum class UpdateKind { sgd, adam, rmsprop, adagrad, accumulate };
+
+/// One update of an f32 parameter on a device; the formulas and names are those of update_cpu.cpp.
+/// Rate and step lie on the device, so that a recorded update sees those of the run.
+struct DeviceUpdate {
+  static constexpr int kMostStates = 3;
+
+  UpdateKind kind = UpdateKind::sgd;
+  std::int64_t size = 0;
+  bool gradient_is_bf16 = false;
+  bool state_is_bf16[kMostStates] = {};  ///< rounded stochastically
+
+  double beta1 = 0.0;  ///< Adam's; momentum, alpha, lr_decay or scale of others
+  double beta2 = 0.0;  ///< Adam's; SGD's dampening, RMSprop's momentum
+  float epsilon = 0.0F;
+  float decay = 0.0F;
+  bool nesterov = false;
+  bool decoupled = false;
+
+  // Of one call; null where there is none.
+  const float* parameter = nullptr;
+  const void* gradient = nullptr;
+  const float* rate = nullptr;
+  const std::int64_t* step = nullptr;
+  const void* state[kMostStates] = {};
+  float* new_parameter = nullptr;
+  void* new_state[kMostStates] = {};
+
+  void run(cudaStream_t stream) const;
+};
+
+}  // namespace graft

@@ -1,0 +1,142 @@
+// Random numbers on the card have the CPU's bits: Philox, stochastic rounding, Dropout.
+#include <gtest/gtest.h>
+#include <simt.h>
+
+#include <cstring>
+#include <vector>
+
+#include "core/base/rng.h"
+#include "core/device/cuda/cuda_device.h"
+#include "core/device/cuda/grid.h"
+#include "core/device/cuda/philox.h"
+#include "core/ops/builder.h"
+#include "core/ops/kernel.h"
+#include "core/ops/kernels/stochastic_rounding.h"
+#include "core/ops/kernels/stochastic_rounding_cuda.h"
+#include "core/ops/math/dropout_cuda.h"
+
+namespace graft {
+namespace {
+
+CudaDevice& card() {
+  return as_cuda(device("cuda:emulated"));
+}
+
+/// Elements on the card, copied there and back.
+template <class T>
+class OnCard {
+ public:
+  explicit OnCard(std::vector<T> host) : host_(std::move(host)) {
+    data_ = static_cast<T*>(card().allocate(bytes()));
+    card().copy_from_host(data_, host_.data(), bytes());
+  }
+  ~OnCard() { card().deallocate(data_); }
+  OnCard(const OnCard&) = delete;
+  OnCard& operator=(const OnCard&) = delete;
+  T* data() const { return data_; }
+  const std::vector<T>& read() {
+    card().copy_to_host(host_.data(), data_, bytes());
+    return host_;
+  }
+
+ private:
+  std::size_t bytes() const { return host_.size() * sizeof(T); }
+  std::vector<T> host_;
+  T* data_;
+};
+
+__global__ void make_words(std::uint32_t* words, int blocks, std::uint64_t seed,
+                           std::uint64_t random_stream, std::uint64_t first) {
+  for_each_item(blocks, [&](std::int64_t i) {
+    const PhiloxWords made =
+        philox_block(seed, random_stream, first + static_cast<std::uint64_t>(i));
+    for (int j = 0; j < 4; ++j) words[4 * i + j] = made.word[j];
+  });
+}
+
+TEST(RandomOnCard, PhiloxHasTheBitsOfTheCpu) {
+  constexpr int kBlocks = 100;
+  constexpr std::uint64_t kSeed = 0x123456789abcdef;
+  constexpr std::uint64_t kStream = 0xfedcba9876543210;
+  constexpr std::uint64_t kFirst = 0xffffffc0;  // the counter passes 32 bits
+  OnCard words(std::vector<std::uint32_t>(4 * kBlocks));
+  launch(make_words, dim3(1), dim3(64), 0, card().stream(), words.data(), kBlocks, kSeed, kStream,
+         kFirst);
+  const auto& found = words.read();
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    const auto wanted = Philox(kSeed, kStream).block(kFirst + i);
+    for (std::size_t j = 0; j < 4; ++j) EXPECT_EQ(found[4 * i + j], wanted[j]) << i << ", " << j;
+  }
+}
+
+__global__ void round_all(const float* x, BFloat16* y, int count, std::int64_t first,
+                          std::uint64_t seed, std::uint64_t random_stream) {
+  const DeviceRounding round(seed, random_stream);
+  for_each_item(count, [&](std::int64_t i) { y[i] = round(x[i], first + i); });
+}
+
+TEST(RandomOnCard, StochasticRoundingHasTheBitsOfTheCpu) {
+  std::vector<float> numbers{0.0F,     -0.0F,     1.0F, -3.25F,        1e-40F,
+                             INFINITY, -INFINITY, NAN,  3.4028234e38F, 1e-45F};
+  for (int i = 0; i < 1000; ++i) numbers.push_back(Philox(1).uniform(i) * 100.0F - 50.0F);
+  const int count = static_cast<int>(numbers.size());
+  // Odd, even, and across the end of a block of random bits.
+  for (const std::int64_t first :
+       {std::int64_t{0}, std::int64_t{7}, (std::int64_t{1} << 33) - 500}) {
+    OnCard x(numbers);
+    OnCard y(std::vector<BFloat16>(numbers.size()));
+    launch(round_all, dim3(3), dim3(64), 0, card().stream(), x.data(), y.data(), count, first,
+           std::uint64_t{42}, std::uint64_t{2});
+    std::vector<BFloat16> wanted(numbers.size());
+    StochasticRounding(Philox(42, 2))(numbers.data(), first, count, wanted.data());
+    const auto& found = y.read();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      EXPECT_EQ(found[i].bits, wanted[i].bits) << numbers[i] << " at " << first << " + " << i;
+    }
+  }
+}
+
+TEST(RandomOnCard, DropoutHasTheBitsOfTheCpu) {
+  constexpr std::int64_t kSize = 1003;
+  constexpr std::uint64_t kStep = 5;
+  std::vector<float> numbers(kSize);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i) - 500.0F;
+
+  Graph graph("dropout");
+  Value* const input = graph.add_input("x", {DType::f32, SymShape(Shape{kSize})});
+  Builder builder(graph);
+  const Attributes settings{{"ratio", AttributeValue(0.3F)},
+                            {"seed", AttributeValue(std::int64_t{11})},
+                            {"op_id", AttributeValue(std::int64_t{3})}};
+  const Node& node = *builder.node("DropoutTraining", kInternalDomain, {input}, 1, settings);
+  std::vector<float> wanted(kSize);
+  const void* const inputs[] = {numbers.data()};
+  void* const outputs[] = {wanted.data()};
+  const RunState state{.step = kStep};
+  prepare_kernel(node, cpu()).run({inputs, outputs, nullptr, &state});
+
+  // The stream of step 0 is the hash of the op's id; RandomSource adds the step to it.
+  std::uint64_t id = 3 + 0x9e3779b97f4a7c15;
+  id = (id ^ (id >> 30)) * 0xbf58476d1ce4e5b9;
+  id = (id ^ (id >> 27)) * 0x94d049bb133111eb;
+  const DeviceDropout dropout{
+      .size = kSize, .ratio = 0.3F, .seed = 11, .first_stream = id ^ (id >> 31)};
+  OnCard x(numbers);
+  OnCard step(std::vector<std::uint64_t>{kStep - 1});
+  OnCard mask(std::vector<std::uint8_t>(std::size_t{kSize}));
+  const Replay replay = card().record([&] {
+    dropout.run(x.data(), x.data(), reinterpret_cast<bool*>(mask.data()), step.data(),
+                card().stream());
+  });
+  card().copy_from_host(step.data(), &kStep, sizeof kStep);  // it is read when the replay runs
+  replay.start();
+  EXPECT_EQ(x.read(), wanted);
+  const auto& kept = mask.read();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] == 0.0F) continue;
+    EXPECT_EQ(kept[i] != 0, wanted[i] != 0.0F) << i;
+  }
+}
+
+}  // namespace
+}  // namespace graft
