@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::array kPasses{
     RewritePass{"fuse_layer_norm", fuse_layer_norm_rewrites},
+    RewritePass{"name_activations", name_activations_rewrites},
 };
 
 /// Whether the sweep knows them.
