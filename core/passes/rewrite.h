@@ -85,5 +85,6 @@ std::span<const RewritePass> rewrite_passes();
 // Those passes' rewrites, by the names of the passes.
 std::span<const Rewrite> fuse_layer_norm_rewrites();
 std::span<const Rewrite> name_activations_rewrites();
+std::span<const Rewrite> pool_before_relu_rewrites();
 
 }  // namespace graft::passes
