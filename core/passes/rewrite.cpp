@@ -15,6 +15,7 @@ constexpr std::array kPasses{
     RewritePass{"fuse_layer_norm", fuse_layer_norm_rewrites},
     RewritePass{"name_activations", name_activations_rewrites},
     RewritePass{"pool_before_relu", pool_before_relu_rewrites},
+    RewritePass{"keep_argmax", keep_argmax_rewrites},
 };
 
 /// Whether the sweep knows them.

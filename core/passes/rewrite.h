@@ -86,5 +86,6 @@ std::span<const RewritePass> rewrite_passes();
 std::span<const Rewrite> fuse_layer_norm_rewrites();
 std::span<const Rewrite> name_activations_rewrites();
 std::span<const Rewrite> pool_before_relu_rewrites();
+std::span<const Rewrite> keep_argmax_rewrites();
 
 }  // namespace graft::passes
