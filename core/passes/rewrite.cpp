@@ -16,6 +16,7 @@ constexpr std::array kPasses{
     RewritePass{"name_activations", name_activations_rewrites},
     RewritePass{"pool_before_relu", pool_before_relu_rewrites},
     RewritePass{"keep_argmax", keep_argmax_rewrites},
+    RewritePass{"split_stacks", split_stacks_rewrites},
 };
 
 /// Whether the sweep knows them.
