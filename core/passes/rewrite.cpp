@@ -17,6 +17,7 @@ constexpr std::array kPasses{
     RewritePass{"pool_before_relu", pool_before_relu_rewrites},
     RewritePass{"keep_argmax", keep_argmax_rewrites},
     RewritePass{"split_stacks", split_stacks_rewrites},
+    RewritePass{"add_in_products", add_in_products_rewrites},
 };
 
 /// Whether the sweep knows them.

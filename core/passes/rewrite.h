@@ -88,5 +88,6 @@ std::span<const Rewrite> name_activations_rewrites();
 std::span<const Rewrite> pool_before_relu_rewrites();
 std::span<const Rewrite> keep_argmax_rewrites();
 std::span<const Rewrite> split_stacks_rewrites();
+std::span<const Rewrite> add_in_products_rewrites();
 
 }  // namespace graft::passes
