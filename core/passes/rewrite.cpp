@@ -18,6 +18,7 @@ constexpr std::array kPasses{
     RewritePass{"keep_argmax", keep_argmax_rewrites},
     RewritePass{"split_stacks", split_stacks_rewrites},
     RewritePass{"add_in_products", add_in_products_rewrites},
+    RewritePass{"fuse_activations", fuse_activations_rewrites},
 };
 
 /// Whether the sweep knows them.
