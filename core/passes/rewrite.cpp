@@ -19,6 +19,7 @@ constexpr std::array kPasses{
     RewritePass{"split_stacks", split_stacks_rewrites},
     RewritePass{"add_in_products", add_in_products_rewrites},
     RewritePass{"fuse_activations", fuse_activations_rewrites},
+    RewritePass{"fuse_feed_forward", fuse_feed_forward_rewrites},
 };
 
 /// Whether the sweep knows them.
