@@ -20,6 +20,7 @@ constexpr std::array kPasses{
     RewritePass{"add_in_products", add_in_products_rewrites},
     RewritePass{"fuse_activations", fuse_activations_rewrites},
     RewritePass{"fuse_feed_forward", fuse_feed_forward_rewrites},
+    RewritePass{"fuse_product_updates", fuse_product_updates_rewrites},
 };
 
 /// Whether the sweep knows them.
