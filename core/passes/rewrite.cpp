@@ -21,6 +21,7 @@ constexpr std::array kPasses{
     RewritePass{"fuse_activations", fuse_activations_rewrites},
     RewritePass{"fuse_feed_forward", fuse_feed_forward_rewrites},
     RewritePass{"fuse_product_updates", fuse_product_updates_rewrites},
+    RewritePass{"fuse_attention", fuse_attention_rewrites},
 };
 
 /// Whether the sweep knows them.

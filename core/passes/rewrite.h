@@ -92,5 +92,6 @@ std::span<const Rewrite> add_in_products_rewrites();
 std::span<const Rewrite> fuse_activations_rewrites();
 std::span<const Rewrite> fuse_feed_forward_rewrites();
 std::span<const Rewrite> fuse_product_updates_rewrites();
+std::span<const Rewrite> fuse_attention_rewrites();
 
 }  // namespace graft::passes
