@@ -22,6 +22,7 @@ constexpr std::array kPasses{
     RewritePass{"fuse_feed_forward", fuse_feed_forward_rewrites},
     RewritePass{"fuse_product_updates", fuse_product_updates_rewrites},
     RewritePass{"fuse_attention", fuse_attention_rewrites},
+    RewritePass{"skip_row_transposes", skip_row_transposes_rewrites},
 };
 
 /// Whether the sweep knows them.

@@ -93,5 +93,6 @@ std::span<const Rewrite> fuse_activations_rewrites();
 std::span<const Rewrite> fuse_feed_forward_rewrites();
 std::span<const Rewrite> fuse_product_updates_rewrites();
 std::span<const Rewrite> fuse_attention_rewrites();
+std::span<const Rewrite> skip_row_transposes_rewrites();
 
 }  // namespace graft::passes
