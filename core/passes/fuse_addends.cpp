@@ -1,10 +1,12 @@
+// Walked by hand: that the sum is one of a gradient is the smaller part. Whether both are joined is
+// up to the kernel that would run them, and then nodes move.
 #include <algorithm>
 
 #include "core/base/pointer_map.h"
 #include "core/ops/alias.h"
 #include "core/ops/kernel.h"
 #include "core/ops/op_def.h"
-#include "core/passes/match_internal.h"
+#include "core/passes/match.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
 

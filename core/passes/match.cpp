@@ -364,17 +364,4 @@ bool fits_attribute(double number, DType dtype) {
   return dtype != DType::f64 || static_cast<double>(static_cast<float>(number)) == number;
 }
 
-bool skip_factor(Value*& value, double& factor) {
-  Node* const node = value->producer();
-  if (node == nullptr || !(node->is("Mul") || node->is("Div"))) return false;
-  for (const int at : node->is("Mul") ? std::vector<int>{0, 1} : std::vector<int>{0}) {
-    const std::optional<double> number = scalar_of(node->input(1 - at));
-    if (!number || !have_one_shape(node->input(at), value)) continue;
-    factor = node->is("Mul") ? factor * *number : factor / *number;
-    value = node->input(at);
-    return true;
-  }
-  return false;
-}
-
 }  // namespace graft::passes

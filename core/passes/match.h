@@ -8,7 +8,6 @@
 #include "core/base/pointer_map.h"
 #include "core/base/shape.h"
 #include "core/ops/builder.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pattern.h"
 
 namespace graft::passes {
@@ -85,5 +84,22 @@ bool may_be_root(const Pattern& pattern, const Node& node);
 /// takes one, which is left in `match`. The shapes of the value and of all that any() stands for
 /// must be known.
 bool find_match(const Pattern& pattern, Value& value, bool (*accept)(const Match&), Match& match);
+
+// Questions about the neighbourhood of a value.
+
+/// The node that alone reads the value, which is no output of the graph; null if there is none.
+Node* only_reader(const Value* value);
+
+/// The number of a one-element constant.
+std::optional<double> scalar_of(const Value* value);
+
+/// The shape if it is known as a whole.
+std::optional<Shape> shape_of(const Value* value);
+
+/// Whether both have shapes that are known and the same.
+bool have_one_shape(const Value* a, const Value* b);
+
+/// Attributes are f32: whether one holds the number as ops on elements of this type see it.
+bool fits_attribute(double number, DType dtype);
 
 }  // namespace graft::passes
