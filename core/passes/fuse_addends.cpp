@@ -8,7 +8,6 @@
 #include "core/ops/op_def.h"
 #include "core/passes/match.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -123,9 +122,7 @@ class Fuser {
 }  // namespace
 
 bool fuse_addends(Graph& graph, Device& device) {
-  const bool changed = Fuser(graph, device).run();
-  verify_in_debug(graph);
-  return changed;
+  return Fuser(graph, device).run();
 }
 
 }  // namespace graft::passes

@@ -6,7 +6,6 @@
 
 #include "core/ops/alias.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -102,7 +101,6 @@ bool rewrite(Graph& graph, std::span<const Rewrite> rewrites) {
     end = std::next(before);  // new nodes are not looked at
   }
   if (changed) eliminate_dead(graph);
-  verify_in_debug(graph);
   return changed;
 }
 
