@@ -1,23 +1,11 @@
 // A matrix product can add a vector or a matrix to its result while that is in registers, so an Add
 // behind it need not go over memory: the biases of layers that exporters spell out, residual
-// connections, and gradients that come from several readers. Start at `match`.
-#include <cstddef>
-
-#include "core/base/pointer_map.h"
-#include "core/ops/alias.h"
-#include "core/ops/builder.h"
-#include "core/passes/match_internal.h"
+// connections, and gradients that come from several readers.
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
-
-struct Match {
-  Node* add;
-  Node* product;
-  Value* addend;
-};
 
 /// A product of rows with one matrix, which nothing is added to yet.
 bool is_bare_product(const Node& node) {
@@ -28,16 +16,11 @@ bool is_bare_product(const Node& node) {
   return a && b && a->rank() > 1 && b->rank() == 2;
 }
 
-/// The product that `value` shows, itself or through views, if nothing else reads what it makes.
-Node* product_behind(const Value* value) {
-  while (only_reader(value) != nullptr && value->producer() != nullptr) {
-    Node* const node = value->producer();
-    if (is_bare_product(*node)) return node;
-    if (!is_view(*node)) return nullptr;
-    value = node->input(0);
-  }
-  return nullptr;
-}
+const Pattern a = any();
+const Pattern b = any();
+const Pattern product = op_where(is_bare_product, {a, b});
+const Pattern shown = through_views(product);
+const Pattern addend = any();
 
 /// 1 for a scalar.
 std::int64_t last_dim(const Shape& shape) {
@@ -45,97 +28,89 @@ std::int64_t last_dim(const Shape& shape) {
 }
 
 /// A number for each column of the product, the same for all rows.
-bool is_row(const Shape& addend, const Shape& sum, const Shape& product) {
-  const std::int64_t columns = last_dim(product);
-  return last_dim(sum) == columns && last_dim(addend) == columns && addend.size() == columns;
+bool is_row(const Shape& added, const Shape& sum, const Shape& rows) {
+  const std::int64_t columns = last_dim(rows);
+  return last_dim(sum) == columns && last_dim(added) == columns && added.size() == columns;
 }
 
-/// Where nodes stand, and which of them update a variable.
-class Places {
- public:
-  explicit Places(const Graph& graph) {
-    int updates = 0;
-    for (const auto& node : graph.nodes()) {
-      updates += updates_state(*node) ? 1 : 0;
-      places_.try_emplace(node.get(), {places_.size(), updates});
-    }
-  }
-
-  bool is_later(const Node* a, const Node* b) const {
-    return places_.at(a).index > places_.at(b).index;
-  }
-  /// Whether a variable changes between the two.
-  bool are_apart(const Node* a, const Node* b) const {
-    return places_.at(a).updates != places_.at(b).updates;
-  }
-
- private:
-  struct Place {
-    std::size_t index;
-    int updates;
-  };
-  PointerMap<Node, Place> places_;
-};
+/// Whether the product that `value` shows can add `other`.
+bool can_add(const Match& m, const Node& made_by, const Value& value, const Value& other) {
+  const Shape sum = m.result()->known_shape();
+  const std::optional<Shape> added = shape_of(&other);
+  const Shape rows = made_by.output()->known_shape();
+  return added && !m.order().are_apart(made_by, m.root()) &&
+         made_by.output()->dtype() == m.result()->dtype() &&  // a view may read bits anew
+         rows.size() == sum.size() && value.known_shape() == sum &&
+         (*added == sum || is_row(*added, sum, rows));
+}
 
 /// Of two products the later one adds: its operands are there anyway.
-std::optional<Match> match(Node& add, const Places& places) {
-  const std::optional<Shape> sum = shape_of(add.output());
-  if (!add.is("Add") || !sum || sum->size() == 0) return std::nullopt;
-  const DType dtype = add.output()->dtype();
-  if (dtype != DType::f32 && dtype != DType::f64) return std::nullopt;
-  std::optional<Match> found;
-  for (const int i : {0, 1}) {
-    Node* const product = product_behind(add.input(i));
-    Value* const addend = add.input(1 - i);
-    const std::optional<Shape> shape = shape_of(addend);
-    if (product == nullptr || !shape || places.are_apart(product, &add)) continue;
-    const Shape& result = product->output()->known_shape();
-    const bool fits = product->output()->dtype() == dtype &&  // a view may read bits anew
-                      result.size() == sum->size() && add.input(i)->known_shape() == *sum &&
-                      (*shape == *sum || is_row(*shape, *sum, result));
-    if (fits && (!found || places.is_later(product, found->product))) {
-      found = Match{&add, product, addend};
-    }
+bool is_best(const Match& m) {
+  const DType dtype = m.result()->dtype();
+  const Node& found = m.node(product);
+  Value& other = *m[addend].value();
+  const Value& value = *m.root().input(m.root().input(0) == &other ? 1 : 0);
+  if ((dtype != DType::f32 && dtype != DType::f64) || m.result()->known_shape().size() == 0 ||
+      !can_add(m, found, value, other)) {
+    return false;
   }
-  return found;
+  Match second(m.graph());
+  return !find_match(shown, other, nullptr, second) ||
+         !m.order().is_later(second.node(product), found) ||
+         !can_add(m, second.node(product), other, value);
 }
 
-void fuse(Graph& graph, const Match& match) {
-  Builder builder(graph, match.add);
-  const Expr a = builder.expr(match.product->input(0));
-  const Expr b = builder.expr(match.product->input(1));
-  const Expr addend = builder.expr(match.addend);
-  const Shape& product = match.product->output()->known_shape();
-  const std::int64_t columns = last_dim(product);
-  const Shape matrix{product.size() / columns, columns};
-  const bool is_whole = addend.shape().size() == product.size();
-  const Expr rows = a.rank() == 2 ? a : reshape(a, {matrix[0], last_dim(a.shape())});
-  Attributes attributes = match.product->attributes;
+Results sum_in_product(const Match& m) {
+  const Node& node = m.node(product);
+  const Shape rows = node.output()->known_shape();
+  const std::int64_t columns = last_dim(rows);
+  const Shape matrix{rows.size() / columns, columns};
+  const bool is_whole = m[addend].shape().size() == rows.size();
+  const Expr left = m[a].rank() == 2 ? m[a] : reshape(m[a], {matrix[0], last_dim(m[a].shape())});
+  Attributes attributes = node.attributes;
   attributes.erase("beta");  // without C it may be anything
-  const Expr y = call("Gemm", {rows, b, reshape(addend, is_whole ? matrix : Shape{columns})},
+  const Expr y = call("Gemm", {left, m[b], reshape(m[addend], is_whole ? matrix : Shape{columns})},
                       std::move(attributes));
-  graph.replace_all_uses(match.add->output(),
-                         reshape(y, match.add->output()->known_shape()).value());
+  return reshape(y, m.result()->known_shape());
 }
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "add_in_product",
+     .match = shown + addend,
+     .where = is_best,
+     .to = sum_in_product,
+     .samples =
+         {{"bias",
+           [](SampleNet& net) {
+             return net.input({5}) + matmul(net.input({4, 3}), net.input({3, 5}));
+           }},
+          {"residual",
+           [](SampleNet& net) {
+             const Expr x = net.input({2, 4, 3});
+             return matmul(x, net.input({3, 3})) + x;
+           }},
+          {"behind_a_view",
+           [](SampleNet& net) {
+             const Expr y = call("Gemm", {net.input({6, 3}), net.input({5, 3})},
+                                 {{"transB", 1}, {"alpha", 0.5F}, {"beta", 0.25F}});
+             return reshape(y, {2, 3, 5}) + net.input({2, 3, 5});
+           }},
+          {"two_products",
+           [](SampleNet& net) {
+             const Expr y = matmul(net.input({4, 3}), net.input({3, 5}));
+             const Expr z = call("Gemm", {net.input({2, 4}), net.input({2, 5})}, {{"transA", 1}});
+             return y + z;
+           }}}},
+};
 
 }  // namespace
 
+std::span<const Rewrite> add_in_products_rewrites() {
+  return kRewrites;
+}
+
 bool add_in_products(Graph& graph) {
-  bool changed = false;
-  const Places places(graph);
-  std::vector<Node*> adds;
-  for (const auto& node : graph.nodes()) {
-    if (node->is("Add")) adds.push_back(node.get());
-  }
-  for (Node* const add : adds) {
-    if (const std::optional<Match> found = match(*add, places)) {
-      fuse(graph, *found);
-      changed = true;
-    }
-  }
-  if (changed) eliminate_dead(graph);
-  verify_in_debug(graph);
-  return changed;
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

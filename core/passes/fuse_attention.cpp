@@ -1,5 +1,7 @@
-// softmax(scale q k^T + bias) v, as exporters write it. A match starts at the Softmax and walks up
-// through masks and factors to the first product; start reading at `match`.
+// softmax(scale q k^T + bias) v, as exporters write it: masks are sums, or choices of minus
+// infinity. Around it, the rewrite looks for transposes and a Split that the kernel can do without,
+// which is walked by hand: those may be there for some operands, and must be for all. Start at
+// `kRewrites`.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -7,30 +9,39 @@
 #include <unordered_set>
 
 #include "core/ops/alias.h"
-#include "core/ops/builder.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
 
-/// Hides keys by an addend, or by a choice between scores and minus infinity.
-struct Mask {
-  Value* value;
-  enum class Kind { added, hides_where_true, hides_where_false } kind = Kind::added;
-};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct Match {
-  Node* softmax;
-  Node* product;  ///< with v
-  Value* q = nullptr;
-  Value* k_columns = nullptr;  ///< [..., depth, key]
-  double scale = 1.0;
-  std::vector<Mask> masks{};
+/// A choice between scores and minus infinity: the input that holds the scores; -1 for another.
+int input_of_scores(const Node& where) {
+  if (scalar_of(where.input(1)) == -kInfinity) return 2;
+  return scalar_of(where.input(2)) == -kInfinity ? 1 : -1;
+}
 
-  Value* v() const { return product->input(1); }
-};
+/// Whether the node masks scores, its input `index`.
+bool is_mask(const Node& node, int index) {
+  const bool masks = node.is("Add") || (node.is("Where") && index == input_of_scores(node));
+  return masks && have_one_shape(node.input(index), node.output());
+}
+
+bool is_over_last_axis(const Node& softmax) {
+  const std::optional<Shape> shape = shape_of(softmax.input(0));
+  const std::int64_t axis = softmax.attributes.get_int("axis", -1);
+  return shape && (axis == -1 || axis == shape->rank() - 1);
+}
+
+const Pattern q = any();
+const Pattern k_columns = any();  // [..., depth, key]
+const Pattern v = any();
+const std::array kFactors{any_number(), any_number(), any_number()};
+const Pattern products = op("MatMul", {scaled(q, kFactors[1]), scaled(k_columns, kFactors[2])});
+const Pattern scores = through(is_mask, once(scaled(once(products), kFactors[0])));
+const Pattern shares = op("Softmax", {scores}, is_over_last_axis);
 
 /// Whether what trains, or changes between runs, enters the value.
 bool depends_on_variable(const Value* start) {
@@ -47,84 +58,25 @@ bool depends_on_variable(const Value* start) {
   return false;
 }
 
-/// Whether a product, through a few factors and masks, made the value.
-bool comes_from_product(const Value* value, int most_steps = 6) {
-  const Node* const node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || most_steps == 0) return false;
-  if (node->is("MatMul")) return true;
-  if (!node->is("Mul") && !node->is("Div") && !node->is("Add") && !node->is("Where")) return false;
-  return std::ranges::any_of(node->inputs(), [&](const Value* input) {
-    return comes_from_product(input, most_steps - 1);
-  });
+/// What a mask adds, or by what it chooses.
+Value* operand_of(const Step& mask) {
+  return mask.node->input(mask.node->is("Where") ? 0 : 1 - mask.index);
 }
 
-/// Goes on to the scores before a mask.
-bool skip_mask(Value*& value, std::vector<Mask>& masks) {
-  Node* const node = value->producer();
-  if (node == nullptr) return false;
-  const auto take = [&](Mask mask, Value* scores) {
-    if (!have_one_shape(scores, value) || !comes_from_product(scores) ||
-        depends_on_variable(mask.value)) {
-      return false;
-    }
-    masks.push_back(mask);
-    value = scores;
-    return true;
+/// Shapes as TiledAttention wants them: of one rank, batch dims alike.
+bool is_attention(const Match& m) {
+  const DType dtype = m[shares].dtype();
+  if (dtype != DType::f32 && dtype != DType::f64) return false;
+  const Shape s = m[shares].shape();
+  const int batch = s.rank() - 2;
+  const auto fits = [&](const Pattern& operand) {
+    const Shape shape = m[operand].shape();
+    return shape.rank() == s.rank() && std::equal(s.begin(), s.begin() + batch, shape.begin());
   };
-  const auto is_hidden = [](const Value* chosen) {
-    return scalar_of(chosen) == -std::numeric_limits<double>::infinity();
-  };
-  if (node->is("Add")) {
-    return take({node->input(1)}, node->input(0)) || take({node->input(0)}, node->input(1));
-  }
-  if (!node->is("Where")) return false;
-  if (is_hidden(node->input(1))) {
-    return take({node->input(0), Mask::Kind::hides_where_true}, node->input(2));
-  }
-  return is_hidden(node->input(2)) &&
-         take({node->input(0), Mask::Kind::hides_where_false}, node->input(1));
-}
-
-/// Shapes of q, k, v and scores as TiledAttention wants them: of one rank, batch dims alike.
-bool have_fitting_shapes(const Match& match, const Value* scores) {
-  const std::optional<Shape> q = shape_of(match.q);
-  const std::optional<Shape> k = shape_of(match.k_columns);
-  const std::optional<Shape> v = shape_of(match.v());
-  const std::optional<Shape> s = shape_of(scores);
-  if (!q || !k || !v || !s || s->rank() < 2) return false;
-  const int batch = s->rank() - 2;
-  return std::ranges::all_of(std::array{*q, *k, *v}, [&](const Shape& shape) {
-    return shape.rank() == s->rank() && std::equal(s->begin(), s->begin() + batch, shape.begin());
-  });
-}
-
-std::optional<Match> match(Node& softmax) {
-  if (!softmax.is("Softmax") || softmax.input(0) == nullptr) return std::nullopt;
-  Value* scores = softmax.input(0);
-  const std::optional<Shape> shape = shape_of(scores);
-  const std::int64_t axis = softmax.attributes.get_int("axis", -1);
-  if (!shape || (axis != -1 && axis != shape->rank() - 1)) return std::nullopt;
-  if (scores->dtype() != DType::f32 && scores->dtype() != DType::f64) return std::nullopt;
-  Node* const product = only_reader(softmax.output());
-  if (product == nullptr || !product->is("MatMul") || product->input(0) != softmax.output()) {
-    return std::nullopt;
-  }
-  Match found{.softmax = &softmax, .product = product};
-  const auto is_read_once = [&] { return only_reader(scores) != nullptr; };
-  while (is_read_once() && skip_mask(scores, found.masks)) {
-  }
-  while (is_read_once() && skip_factor(scores, found.scale)) {
-  }
-  const Node* const first = scores->producer();
-  if (!is_read_once() || first == nullptr || !first->is("MatMul")) return std::nullopt;
-  found.q = first->input(0);
-  found.k_columns = first->input(1);
-  if (!have_fitting_shapes(found, scores)) return std::nullopt;
-  while (skip_factor(found.q, found.scale)) {
-  }
-  while (skip_factor(found.k_columns, found.scale)) {
-  }
-  return found;
+  return batch >= 0 && fits(q) && fits(k_columns) && fits(v) &&
+         std::ranges::none_of(m.steps(scores), [](const Step& mask) {
+           return depends_on_variable(operand_of(mask));
+         });
 }
 
 std::vector<std::int64_t> permutation_of(const Node& transpose) {
@@ -134,31 +86,40 @@ std::vector<std::int64_t> permutation_of(const Node& transpose) {
   return transpose.attributes.get_ints("perm", reversed);
 }
 
-/// k as rows [..., key, depth]. A Transpose that made columns of them is undone.
-Expr rows_of(Builder& builder, Value* columns, double& scale) {
-  const Node* const node = columns->producer();
-  if (node == nullptr || !node->is("Transpose")) return transpose_last(builder.expr(columns));
-  std::vector<std::int64_t> order = permutation_of(*node);
-  std::swap(order[order.size() - 1], order[order.size() - 2]);
-  Value* rows = node->input(0);
-  if (!std::ranges::is_sorted(order)) return transpose(builder.expr(rows), order);
-  while (skip_factor(rows, scale)) {
-  }
-  return builder.expr(rows);
+/// Goes on to x where the value is x times or by constants, which `scale` takes in.
+Expr without_factors(const Match& m, Value* value, double& scale) {
+  static const Pattern x = any();
+  static const Pattern factor = any_number();
+  static const Pattern form = scaled(x, factor);
+  Match inner(m.graph());
+  if (!find_match(form, *value, nullptr, inner)) return m.builder().expr(value);
+  scale *= inner.number(factor);
+  return m.builder().expr(inner[x].value());
 }
 
-/// The sum of all masks as addends; empty without any.
-Expr bias_of(Builder& builder, const Match& match) {
+/// k as rows [..., key, depth]. A Transpose that made columns of them is undone.
+Expr rows_of(const Match& m, double& scale) {
+  const Expr columns = m[k_columns];
+  const Node* const node = columns.value()->producer();
+  if (node == nullptr || !node->is("Transpose")) return transpose_last(columns);
+  std::vector<std::int64_t> order = permutation_of(*node);
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  if (std::ranges::is_sorted(order)) return without_factors(m, node->input(0), scale);
+  return transpose(m.builder().expr(node->input(0)), order);
+}
+
+/// The sum of all masks as addends, the last one first; empty without any.
+Expr bias_of(const Match& m) {
   Expr bias;
-  for (const Mask& mask : match.masks) {
-    Expr addend = builder.expr(mask.value);
-    if (mask.kind != Mask::Kind::added) {
-      const DType dtype = match.q->dtype();
-      const Expr shown = builder.expr(builder.constant(Tensor::zeros(dtype, Shape{})));
-      const Expr hidden = builder.expr(
-          builder.constant(Tensor::full(dtype, Shape{}, -std::numeric_limits<double>::infinity())));
-      addend = mask.kind == Mask::Kind::hides_where_true ? where(addend, hidden, shown)
-                                                         : where(addend, shown, hidden);
+  for (const Step& mask : std::views::reverse(m.steps(scores))) {
+    Expr addend = m.builder().expr(operand_of(mask));
+    if (mask.node->is("Where")) {
+      const auto constant = [&](double number) {
+        return m.builder().expr(m.builder().constant(Tensor::full(m[q].dtype(), Shape{}, number)));
+      };
+      const Expr shown = constant(0.0);
+      const Expr hidden = constant(-kInfinity);
+      addend = mask.index == 2 ? where(addend, hidden, shown) : where(addend, shown, hidden);
     }
     bias = bias ? bias + addend : addend;
   }
@@ -282,36 +243,108 @@ void skip_split(Builder& builder, Call& call) {
   }
 }
 
-void fuse(Graph& graph, Match match) {
-  Builder builder(graph, match.product);
-  const Expr k = rows_of(builder, match.k_columns, match.scale);
-  Expr q = builder.expr(match.q);
-  if (!fits_attribute(match.scale, q.dtype())) {
-    q = q * constant_like(q, std::exchange(match.scale, 1.0));
+Results attention(const Match& m) {
+  double scale = m.number(kFactors[0]) * m.number(kFactors[1]) * m.number(kFactors[2]);
+  const Expr k = rows_of(m, scale);
+  Expr queries = m[q];
+  if (!fits_attribute(scale, queries.dtype())) {
+    queries = queries * constant_like(queries, std::exchange(scale, 1.0));
   }
-  Call call{{q, k, builder.expr(match.v())},
-            {{"scale", AttributeValue(static_cast<float>(match.scale))}},
-            match.product->output()};
-  skip_transposes(builder, call);
-  skip_split(builder, call);
-  if (const Expr bias = bias_of(builder, match)) call.operands.push_back(bias);
+  Call one{{queries, k, m[v]}, {{"scale", scale}}, m.result()};
+  skip_transposes(m.builder(), one);
+  skip_split(m.builder(), one);
+  if (const Expr bias = bias_of(m)) one.operands.push_back(bias);
   const Expr y =
-      call_multi("TiledAttention", kInternalDomain, call.operands, 2, call.attributes).front();
-  graph.replace_all_uses(call.result, y.value());
+      call_multi("TiledAttention", kInternalDomain, one.operands, 2, one.attributes).front();
+  if (one.result == m.result()) return y;
+  m.graph().replace_all_uses(one.result, y.value());
+  return {};
 }
+
+/// Queries [2,3,4], keys [2,5,4] and values [2,5,6] of a sample.
+struct Operands {
+  explicit Operands(SampleNet& net)
+      : queries(net.input({2, 3, 4})), keys(net.input({2, 5, 4})), values(net.input({2, 5, 6})) {}
+
+  Expr queries;
+  Expr keys;
+  Expr values;
+};
+
+Expr attend(const Expr& before, const Expr& values) {
+  return matmul(call("Softmax", {before}, {{"axis", -1}}), values);
+}
+
+/// Three heads, as PyTorch writes them for a sequence in front, from parts [5, 2, 8].
+Expr attend_to_parts(const std::vector<Expr>& parts) {
+  std::vector<Expr> heads;
+  for (const Expr& part : parts) {
+    heads.push_back(reshape(transpose(reshape(part, {5, 4, 4}), {1, 0, 2}), {2, 2, 5, 4}));
+  }
+  return transpose(attend(matmul(heads[0], transpose_last(heads[1])), heads[2]), {2, 0, 1, 3});
+}
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "attention",
+     .match = op("MatMul", {once(shares), v}),
+     .where = is_attention,
+     .to = attention,
+     .samples = {{"plain",
+                  [](SampleNet& net) {
+                    const Operands o(net);
+                    return attend(matmul(o.queries, transpose_last(o.keys)), o.values);
+                  }},
+                 {"factors_everywhere",
+                  [](SampleNet& net) {
+                    const Operands o(net);
+                    const Expr k = transpose_last(o.keys * 3.0) * 0.5;
+                    return attend(matmul(o.queries * 0.5, k) / 8.0, o.values);
+                  }},
+                 {"masks",
+                  [](SampleNet& net) {
+                    const Operands o(net);
+                    const Expr sums = matmul(o.queries, transpose_last(o.keys)) * 2.0;
+                    const Expr hidden = net.input({1, 5}, DType::boolean);
+                    return attend(where(hidden, net.number(-kInfinity), net.input({3, 5}) + sums),
+                                  o.values);
+                  }},
+                 {"shown_keys",
+                  [](SampleNet& net) {
+                    const Operands o(net);
+                    const Expr sums = matmul(o.queries, transpose_last(o.keys));
+                    const Expr seen = net.input({2, 3, 5}, DType::boolean);
+                    return attend(where(seen, sums, net.number(-kInfinity)), o.values);
+                  }},
+                 {"heads_behind_the_sequence",
+                  [](SampleNet& net) {
+                    const auto heads = [&](std::int64_t length) {
+                      return transpose(net.input({2, length, 3, 4}), {0, 2, 1, 3});
+                    };
+                    const Expr k = transpose(net.input({2, 5, 3, 4}), {0, 2, 3, 1});
+                    return transpose(attend(matmul(heads(3), k), heads(5)), {0, 2, 1, 3});
+                  }},
+                 {"parts_of_one_value",
+                  [](SampleNet& net) {
+                    return attend_to_parts(
+                        call_multi("Split", "", {net.input({5, 2, 24})}, 3, {{"axis", 2}}));
+                  }},
+                 {"parts_in_another_order",
+                  [](SampleNet& net) {
+                    std::vector<Expr> parts =
+                        call_multi("Split", "", {net.input({5, 2, 24})}, 3, {{"axis", 2}});
+                    std::swap(parts[0], parts[1]);
+                    return attend_to_parts(parts);
+                  }}}},
+};
 
 }  // namespace
 
+std::span<const Rewrite> fuse_attention_rewrites() {
+  return kRewrites;
+}
+
 bool fuse_attention(Graph& graph) {
-  std::vector<Match> found;
-  for (const auto& node : graph.nodes()) {
-    if (std::optional<Match> one = match(*node)) found.push_back(std::move(*one));
-  }
-  // The last first: an earlier one is then replaced in what reads it, too.
-  for (Match& one : std::views::reverse(found)) fuse(graph, std::move(one));
-  if (!found.empty()) eliminate_dead(graph);
-  verify_in_debug(graph);
-  return !found.empty();
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

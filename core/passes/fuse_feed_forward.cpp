@@ -1,146 +1,134 @@
-// f(x w1 + b1) w2 + b2, as exporters write it: a MatMul and an Add, or a Gemm. A match starts at
-// the activation.
-#include <ranges>
+// f(x w1 + b1) w2 + b2, as exporters write it: a MatMul and an Add, or a Gemm.
+#include <algorithm>
 
 #include "core/ops/attention/feed_forward.h"
-#include "core/ops/builder.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
 
+bool is_plain_gemm(const Node& gemm) {
+  return gemm.attributes.get_int("transA", 0) == 0 &&
+         gemm.attributes.get_float("alpha", 1.0F) == 1.0F &&
+         gemm.attributes.get_float("beta", 1.0F) == 1.0F;
+}
+
+bool is_product_of_rows(const Node& matmul) {
+  const std::optional<Shape> x = shape_of(matmul.input(0));
+  const std::optional<Shape> w = shape_of(matmul.input(1));
+  return x && w && x->rank() > 1 && w->rank() == 2;
+}
+
 /// x w + bias
 struct Linear {
-  Value* x;
-  Value* w;
-  Value* bias;  ///< null without one
-  Value* result;
-  bool transposes_w = false;
+  explicit Linear(const Pattern& x)
+      : gemm(op("Gemm", {x, w, or_none(bias)}, is_plain_gemm)),
+        result(either(op("MatMul", {x, w}, is_product_of_rows), gemm) + opt(bias)) {}
+
+  Pattern w = any();
+  Pattern bias = any();
+  Pattern gemm;
+  Pattern result;
 };
 
-bool is_vector(const Value* value, std::int64_t size) {
-  return shape_of(value) == Shape{size};
+bool is_activation(const Node& node) {
+  return node.domain().empty() && feed_forward::is_activation(node.op_type());
 }
 
-std::optional<Linear> linear_of_gemm(const Node& gemm) {
-  const auto flag = [&](const char* name) { return gemm.attributes.get_int(name, 0) != 0; };
-  const auto factor = [&](const char* name) { return gemm.attributes.get_float(name, 1.0F); };
-  Value* const bias = gemm.input(2);
-  const std::optional<Shape> y = shape_of(gemm.output());
-  if (flag("transA") || factor("alpha") != 1.0F || factor("beta") != 1.0F || !y ||
-      (bias != nullptr && !is_vector(bias, (*y)[1]))) {
-    return std::nullopt;
-  }
-  return Linear{gemm.input(0), gemm.input(1), bias, gemm.output(), flag("transB")};
-}
+const Pattern x = any();
+const Linear first(x);
+const Pattern activation = op_where(is_activation, {once(first.result)});
+const Linear second(once(activation));
 
-/// The product that the node is.
-std::optional<Linear> linear_of(const Node* node) {
-  if (node == nullptr) return std::nullopt;
-  if (node->is("Gemm")) return linear_of_gemm(*node);
-  if (!node->is("MatMul")) return std::nullopt;
-  const std::optional<Shape> x = shape_of(node->input(0));
-  const std::optional<Shape> w = shape_of(node->input(1));
-  if (!x || !w || x->rank() < 2 || w->rank() != 2) return std::nullopt;
-  return Linear{node->input(0), node->input(1), nullptr, node->output()};
-}
-
-/// Whether `sum` adds a bias to the result of `linear`, which nothing else reads: then it is part.
-bool take_bias(const Node* sum, Linear& linear) {
-  if (sum == nullptr || !sum->is("Add") || linear.bias != nullptr ||
-      only_reader(linear.result) != sum) {
-    return false;
-  }
-  const Shape shape = linear.result->known_shape();
-  Value* const bias = sum->input(sum->input(0) == linear.result ? 1 : 0);
-  if (!is_vector(bias, shape[shape.rank() - 1])) return false;
-  linear.bias = bias;
-  linear.result = sum->output();
-  return true;
-}
-
-/// The product that makes the value.
-std::optional<Linear> linear_before(const Value* value) {
-  const Node* const node = value->producer();
-  if (node == nullptr || !node->is("Add")) return linear_of(node);
-  for (const int i : {0, 1}) {
-    std::optional<Linear> linear = linear_of(node->input(i)->producer());
-    if (linear && take_bias(node, *linear)) return linear;
-  }
-  return std::nullopt;
-}
-
-struct Match {
-  Linear first;
-  Node* activation;
-  Linear second;
-};
-
-std::int64_t columns_of(const Value* value) {
-  const Shape shape = value->known_shape();
+std::int64_t last_dim(const Shape& shape) {
   return shape[shape.rank() - 1];
 }
 
 /// Whether the kernel in registers takes it, and it is worth it. The gradient makes hidden values
 /// again: from 128 terms on that takes longer than storing and reading them. With longer rows of
 /// results, the products of oneDNN gain more than what the separate ops lose.
-bool pays(const Match& match) {
+bool pays(const Match& m) {
   constexpr std::int64_t kVector = 16;
   constexpr std::int64_t kManyTerms = 128;
   constexpr std::int64_t kMostColumns = 256;
   constexpr std::int64_t kLeastRows = 256;
-  const std::int64_t width = columns_of(match.first.x);
-  const std::int64_t hidden = columns_of(match.first.result);
-  const std::int64_t columns = columns_of(match.second.result);
-  const std::int64_t rows = hidden == 0 ? 0 : match.first.result->known_shape().size() / hidden;
+  const Shape hidden_shape = m[activation].shape();
+  const std::int64_t width = last_dim(m[x].shape());
+  const std::int64_t hidden = last_dim(hidden_shape);
+  const std::int64_t columns = last_dim(m.result()->known_shape());
+  const std::int64_t rows = hidden == 0 ? 0 : hidden_shape.size() / hidden;
   const bool are_vectors = (width | hidden | columns) % kVector == 0;
-  return match.first.x->dtype() == DType::f32 && are_vectors && width > 0 && width < kManyTerms &&
+  return m[x].dtype() == DType::f32 && are_vectors && width > 0 && width < kManyTerms &&
          columns > 0 && columns <= kMostColumns && hidden >= 2 * std::max(width, columns) &&
          rows >= kLeastRows;
 }
 
-std::optional<Match> match(Node& activation) {
-  if (!activation.domain().empty() || !feed_forward::is_activation(activation.op_type()) ||
-      !shape_of(activation.output()) || only_reader(activation.input(0)) != &activation) {
-    return std::nullopt;
-  }
-  std::optional<Linear> first = linear_before(activation.input(0));
-  std::optional<Linear> second = linear_of(only_reader(activation.output()));
-  if (!first || !second || second->x != activation.output()) return std::nullopt;
-  take_bias(only_reader(second->result), *second);
-  Match found{*first, &activation, *second};
-  return pays(found) ? std::optional(found) : std::nullopt;
+bool is_feed_forward(const Match& m) {
+  const auto is_bias = [&](const Pattern& bias, const Shape& sum) {
+    return !m.has(bias) || m[bias].shape() == Shape{last_dim(sum)};
+  };
+  return is_bias(first.bias, m[activation].shape()) &&
+         is_bias(second.bias, m.result()->known_shape()) && pays(m);
 }
 
-void fuse(Graph& graph, const Match& match) {
-  Builder builder(graph, match.second.result->producer());
-  const auto weight = [&](const Linear& linear) {
-    const Expr w = builder.expr(linear.w);
-    return linear.transposes_w ? transpose_last(w) : w;
-  };
-  Attributes attributes = match.activation->attributes;
-  attributes.set({"activation", AttributeValue(std::string(match.activation->op_type()))});
-  const std::vector<Expr> inputs{builder.expr(match.first.x), weight(match.first),
-                                 weight(match.second), builder.expr(match.first.bias),
-                                 builder.expr(match.second.bias)};
-  const Expr y = call_internal("FeedForward", inputs, std::move(attributes));
-  graph.replace_all_uses(match.second.result, y.value());
+Expr weight(const Match& m, const Linear& linear) {
+  const bool is_transposed =
+      m.has(linear.gemm) && m.node(linear.gemm).attributes.get_int("transB", 0) != 0;
+  return is_transposed ? transpose_last(m[linear.w]) : m[linear.w];
 }
+
+Results feed_forward_node(const Match& m) {
+  const Node& node = m.node(activation);
+  Attributes attributes = node.attributes;
+  attributes.set({"activation", AttributeValue(node.op_type())});
+  return call_internal("FeedForward",
+                       {m[x], weight(m, first), weight(m, second), m[first.bias], m[second.bias]},
+                       std::move(attributes));
+}
+
+Expr relu(const Expr& of) {
+  return call("Relu", {of});
+}
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "feed_forward",
+     .match = second.result,
+     .where = is_feed_forward,
+     .to = feed_forward_node,
+     .samples =
+         {{"products_and_sums",
+           [](SampleNet& net) {
+             const Expr h = net.input({32}) + matmul(net.input({64, 4, 16}), net.input({16, 32}));
+             return net.input({16}) + matmul(relu(h), net.input({32, 16}));
+           }},
+          {"no_biases",
+           [](SampleNet& net) {
+             const Expr h = matmul(net.input({256, 16}), net.input({16, 32}));
+             return matmul(call("Gelu", {h}, {{"approximate", "tanh"}}), net.input({32, 16}));
+           }},
+          {"gemms",
+           [](SampleNet& net) {
+             const Expr h =
+                 call("Gemm", {net.input({256, 16}), net.input({32, 16}), net.input({32})},
+                      {{"transB", 1}});
+             return call("Gemm", {relu(h), net.input({32, 16}), net.input({16})});
+           }},
+          {"sum_behind_a_gemm",
+           [](SampleNet& net) {
+             const Expr h = call("Gemm", {net.input({256, 16}), net.input({16, 32})});
+             return matmul(sigmoid(h + net.input({32})), net.input({32, 16}));
+           }}}},
+};
 
 }  // namespace
 
+std::span<const Rewrite> fuse_feed_forward_rewrites() {
+  return kRewrites;
+}
+
 bool fuse_feed_forward(Graph& graph) {
-  std::vector<Match> found;
-  for (const auto& node : graph.nodes()) {
-    if (const std::optional<Match> one = match(*node)) found.push_back(*one);
-  }
-  // The last first: an earlier one is then replaced in what reads it, too.
-  for (const Match& one : std::views::reverse(found)) fuse(graph, one);
-  if (!found.empty()) eliminate_dead(graph);
-  verify_in_debug(graph);
-  return !found.empty();
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

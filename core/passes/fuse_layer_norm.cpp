@@ -1,41 +1,38 @@
 // (x - mean) / sqrt(variance + epsilon) * scale + bias, as exporters write it before opset 17, and
-// the same without mean and bias (RMS). A match starts at the quotient and walks up to x; start
-// reading at `match`.
+// the same without mean and bias (RMS).
 #include <algorithm>
-#include <ranges>
 
-#include "core/ops/builder.h"
 #include "core/ops/infer.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
 
-struct Match {
-  Value* normalized;
-  Value* x = nullptr;
-  int axis = 0;  ///< the first of those that are normalized together
-  double epsilon = 0.0;
-  bool is_centered = false;
-};
+const Pattern x = any();
+const Pattern scale = any();
+const Pattern bias = any();
+const Pattern epsilon = any_number();
 
-Node* producer_of(const Value* value, std::string_view op_type) {
-  Node* const node = value == nullptr ? nullptr : value->producer();
-  return node != nullptr && node->is(op_type) ? node : nullptr;
+Pattern mean_of(const Pattern& of) {
+  return op("ReduceMean", {of});
 }
+const Pattern mean = mean_of(x);
+const Pattern deviation = x - mean;
+const Pattern variance = mean_of(square(deviation));
+const Pattern mean_square = mean_of(square(x));
 
 /// From which axis on the node takes the mean of all, if it keeps their dims.
-std::optional<int> first_axis_of_mean(const Node& mean) {
-  const std::optional<Shape> x = shape_of(mean.input(0));
-  if (!x || mean.attributes.get_int("keepdims", 1) == 0) return std::nullopt;
-  const int rank = x->rank();
-  const Value* const given = mean.input_count() > 1 ? mean.input(1) : nullptr;
-  const Tensor tensor = given == nullptr ? Tensor() : constant_of(given);
-  if (!tensor.defined() || tensor.dtype() != DType::i64) return std::nullopt;
+std::optional<int> first_axis_of(const Node& reduction) {
+  const std::optional<Shape> shape = shape_of(reduction.input(0));
+  const Tensor given = reduction.input(1) == nullptr ? Tensor() : constant_of(reduction.input(1));
+  if (!shape || reduction.attributes.get_int("keepdims", 1) == 0 || !given.defined() ||
+      given.dtype() != DType::i64) {
+    return std::nullopt;
+  }
+  const int rank = shape->rank();
   std::vector<std::int64_t> axes;
-  for (const std::int64_t axis : tensor.values<std::int64_t>()) {
+  for (const std::int64_t axis : given.values<std::int64_t>()) {
     axes.push_back(axis < 0 ? axis + rank : axis);
   }
   std::ranges::sort(axes);
@@ -46,130 +43,109 @@ std::optional<int> first_axis_of_mean(const Node& mean) {
   return count == 0 ? std::nullopt : std::optional(rank - count);
 }
 
-/// What the value is the square of, by power or product.
-Value* root_of(const Value* square) {
-  if (const Node* const power = producer_of(square, "Pow")) {
-    return scalar_of(power->input(1)) == 2.0 ? power->input(0) : nullptr;
+/// The dims that are normalized together.
+Shape row_of(const Match& m, int axis) {
+  const Shape shape = m[x].shape();
+  return Shape(std::vector<std::int64_t>(shape.begin() + axis, shape.end()));
+}
+
+/// Whether the formula is that of a norm over the last axes, of which `reduction` is the mean.
+bool is_norm(const Match& m, const Pattern& reduction) {
+  const DType dtype = m[x].dtype();
+  const std::optional<int> axis = first_axis_of(m.node(reduction));
+  if (!axis || (dtype != DType::f32 && dtype != DType::f64) || m.number(epsilon) < 0.0 ||
+      !fits_attribute(m.number(epsilon), dtype) || !have_one_shape(m[x].value(), m.result())) {
+    return false;
   }
-  const Node* const product = producer_of(square, "Mul");
-  return product != nullptr && product->input(0) == product->input(1) ? product->input(0) : nullptr;
+  const auto is_parameter = [&](const Pattern& pattern) {
+    const Expr value = m[pattern];
+    return !value || value.rank() == 0 || value.shape() == row_of(m, *axis);
+  };
+  return is_parameter(scale) && is_parameter(bias);
 }
 
-/// Whether both are x - mean: some exporters write the difference twice.
-bool are_one_difference(const Value* a, const Value* b) {
-  if (a == b) return true;
-  const Node* const first = producer_of(a, "Sub");
-  const Node* const second = producer_of(b, "Sub");
-  return first != nullptr && second != nullptr && first->input(0) == second->input(0) &&
-         first->input(1) == second->input(1);
+Results norm(const Match& m, std::string_view name, const Pattern& reduction) {
+  const int axis = first_axis_of(m.node(reduction)).value();
+  const auto ones = [&] {
+    return m.builder().constant(Tensor::full(m[x].dtype(), row_of(m, axis), 1.0));
+  };
+  std::vector<Expr> inputs{m[x], m.has(scale) ? m[scale] : m.builder().expr(ones())};
+  if (m.has(bias)) inputs.push_back(m[bias]);
+  return call(name, inputs, {{"axis", axis}, {"epsilon", static_cast<float>(m.number(epsilon))}});
 }
 
-/// A numerator, and the square root that divides it.
-struct Quotient {
-  Value* numerator;
-  Value* root;
+/// What samples are made of.
+Expr sample_mean(const Expr& of, const std::vector<std::int64_t>& axes) {
+  return call("ReduceMean", {of, constant_ints(of.builder(), axes)});
+}
+Expr sample_root(const Expr& square, const std::vector<std::int64_t>& axes) {
+  return sqrt(sample_mean(square, axes) + 0.5);
+}
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "layer_norm",
+     .match = deviation / sqrt(variance + epsilon) * opt(scale) + opt(bias),
+     .where =
+         [](const Match& m) {
+           return first_axis_of(m.node(mean)) == first_axis_of(m.node(variance)) &&
+                  is_norm(m, mean);
+         },
+     .to = [](const Match& m) { return norm(m, "LayerNormalization", mean); },
+     .samples = {{"as_exported",
+                  [](SampleNet& net) {
+                    const Expr in = net.input({2, 3, 4});
+                    const Expr d = in - sample_mean(in, {-1});
+                    return d / sample_root(pow(d, 2.0), {-1}) * net.input({4}) + net.input({4});
+                  }},
+                 {"difference_twice",
+                  [](SampleNet& net) {
+                    const Expr in = net.input({2, 3, 4});
+                    const Expr middle = sample_mean(in, {-1});
+                    const Expr d = in - middle;
+                    return (in - middle) * reciprocal(sample_root(d * d, {2})) * net.input({4}) +
+                           net.input({});
+                  }},
+                 {"two_axes",
+                  [](SampleNet& net) {
+                    const Expr in = net.input({2, 3, 4});
+                    const Expr d = in - sample_mean(in, {1, 2});
+                    return d * (1.0 / sample_root(d * d, {-1, -2}));
+                  }},
+                 {"bias_alone",
+                  [](SampleNet& net) {
+                    const Expr in = net.input({5, 4});
+                    const Expr d = in - sample_mean(in, {1});
+                    return d / sample_root(d * d, {1}) + net.input({4});
+                  }}}},
+    {.name = "rms_norm",
+     .match = x / sqrt(mean_square + epsilon) * opt(scale),
+     .where = [](const Match& m) { return is_norm(m, mean_square); },
+     .to = [](const Match& m) { return norm(m, "RMSNormalization", mean_square); },
+     .samples = {{"scaled",
+                  [](SampleNet& net) {
+                    const Expr in = net.input({2, 3, 4});
+                    return in / sample_root(pow(in, 2.0), {-1}) * net.input({4});
+                  }},
+                 {"by_reciprocal",
+                  [](SampleNet& net) {
+                    const Expr in = net.input({2, 3, 4});
+                    return net.input({4}) * (in * reciprocal(sample_root(in * in, {2})));
+                  }},
+                 {"bare",
+                  [](SampleNet& net) {
+                    const Expr in = net.input({3, 4});
+                    return (1.0 / sample_root(in * in, {0, 1})) * in;
+                  }}}},
 };
-
-/// a / root, a * (1 / root) or a * Reciprocal(root).
-std::optional<Quotient> quotient_of(const Value* value) {
-  if (const Node* const division = producer_of(value, "Div")) {
-    return Quotient{division->input(0), division->input(1)};
-  }
-  const Node* const product = producer_of(value, "Mul");
-  for (int i = 0; product != nullptr && i < 2; ++i) {
-    Value* const other = product->input(1 - i);
-    if (const Node* const inverse = producer_of(product->input(i), "Reciprocal")) {
-      return Quotient{other, inverse->input(0)};
-    }
-    const Node* const inverse = producer_of(product->input(i), "Div");
-    if (inverse != nullptr && scalar_of(inverse->input(0)) == 1.0) {
-      return Quotient{other, inverse->input(1)};
-    }
-  }
-  return std::nullopt;
-}
-
-/// Goes from sqrt(mean + epsilon) to the mean.
-const Node* mean_of_root(const Value* root, double& epsilon) {
-  const Node* const node = producer_of(root, "Sqrt");
-  const Node* const sum = node == nullptr ? nullptr : producer_of(node->input(0), "Add");
-  for (int i = 0; sum != nullptr && i < 2; ++i) {
-    const std::optional<double> addend = scalar_of(sum->input(i));
-    if (!addend || *addend < 0.0) continue;
-    epsilon = *addend;
-    return producer_of(sum->input(1 - i), "ReduceMean");
-  }
-  return nullptr;
-}
-
-std::optional<Match> match(Node& node) {
-  if (!(node.is("Div") || node.is("Mul"))) return std::nullopt;
-  Match found{.normalized = node.output()};
-  const DType dtype = found.normalized->dtype();
-  const std::optional<Quotient> quotient = quotient_of(found.normalized);
-  if (!quotient || (dtype != DType::f32 && dtype != DType::f64)) return std::nullopt;
-  const Node* const variance = mean_of_root(quotient->root, found.epsilon);
-  if (!fits_attribute(found.epsilon, dtype)) return std::nullopt;
-  const std::optional<int> axis =
-      variance == nullptr ? std::nullopt : first_axis_of_mean(*variance);
-  Value* const deviation = axis ? root_of(variance->input(0)) : nullptr;
-  if (deviation == nullptr || !are_one_difference(deviation, quotient->numerator)) {
-    return std::nullopt;
-  }
-  found.axis = *axis;
-  found.x = deviation;
-  if (const Node* const difference = producer_of(deviation, "Sub")) {
-    const Node* const mean = producer_of(difference->input(1), "ReduceMean");
-    if (mean != nullptr && mean->input(0) == difference->input(0) &&
-        first_axis_of_mean(*mean) == found.axis) {
-      found.x = difference->input(0);
-      found.is_centered = true;
-    }
-  }
-  const std::optional<Shape> shape = shape_of(found.x);
-  return shape && shape == shape_of(found.normalized) ? std::optional(found) : std::nullopt;
-}
-
-/// The other operand of the only node that reads `value`, if that is such a node and the operand
-/// one number, or one for each element that is normalized together; goes on to the result.
-Value* take_parameter(Value*& value, std::string_view op_type, const Shape& row) {
-  Node* const reader = only_reader(value);
-  if (reader == nullptr || !reader->is(op_type)) return nullptr;
-  Value* const parameter = reader->input(reader->input(0) == value ? 1 : 0);
-  const std::optional<Shape> shape = shape_of(parameter);
-  if (parameter == value || !shape || (shape->rank() > 0 && *shape != row)) return nullptr;
-  value = reader->output();
-  return parameter;
-}
-
-void fuse(Graph& graph, const Match& match) {
-  const Shape& x = match.x->known_shape();
-  const Shape row(std::vector<std::int64_t>(x.begin() + match.axis, x.end()));
-  Value* result = match.normalized;
-  Value* const scale = take_parameter(result, "Mul", row);
-  Value* const bias = match.is_centered ? take_parameter(result, "Add", row) : nullptr;
-  Builder builder(graph, result->producer());
-  const Tensor ones = Tensor::full(match.x->dtype(), row, 1.0);
-  std::vector<Expr> operands{builder.expr(match.x),
-                             builder.expr(scale == nullptr ? builder.constant(ones) : scale)};
-  if (bias != nullptr) operands.push_back(builder.expr(bias));
-  const Expr y = call(match.is_centered ? "LayerNormalization" : "RMSNormalization", operands,
-                      {{"axis", match.axis}, {"epsilon", static_cast<float>(match.epsilon)}});
-  graph.replace_all_uses(result, y.value());
-}
 
 }  // namespace
 
+std::span<const Rewrite> fuse_layer_norm_rewrites() {
+  return kRewrites;
+}
+
 bool fuse_layer_norm(Graph& graph) {
-  std::vector<Match> found;
-  for (const auto& node : graph.nodes()) {
-    if (const std::optional<Match> one = match(*node)) found.push_back(*one);
-  }
-  // The last first: an earlier one is then replaced in what reads it, too.
-  for (const Match& one : std::views::reverse(found)) fuse(graph, one);
-  if (!found.empty()) eliminate_dead(graph);
-  verify_in_debug(graph);
-  return !found.empty();
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

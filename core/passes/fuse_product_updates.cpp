@@ -1,12 +1,10 @@
 #include <algorithm>
 
 #include "core/ops/alias.h"
-#include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/train/product_update.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
@@ -18,83 +16,106 @@ bool has_product_form(const Node& node) {
          OpRegistry::instance().find(product_form_name(node.op_type()), kInternalDomain) != nullptr;
 }
 
-/// The update runs after that of other parameters, so the product must not read one.
-bool reads_variable(const Node& product) {
-  return origin(product.input(0))->is_variable || origin(product.input(1))->is_variable;
-}
+/// The product that makes the gradient for this update alone.
+const Pattern parameter = any();
+const Pattern a = any();
+const Pattern b = any();
+const Pattern gradient =
+    op("Gemm", {a, b}, [](const Node& gemm) { return gemm.input(2) == nullptr; });
 
 /// A product that only adds to the parameter never costs more than one that is stored. Other
 /// updates take the gradient piece by piece, which saves its way to memory and back, about a tenth
 /// of both ops: where it fits no second cache, and has so few terms that a product in pieces costs
 /// little more than a whole one.
-bool pays(const Node& update, const Node& product) {
-  if (only_adds(update)) return true;
+bool pays(const Match& m) {
+  if (only_adds(m.root())) return true;
   constexpr std::size_t kSecondCacheBytes = std::size_t{1} << 20;
   constexpr std::size_t kOfOperands = 4;
-  const std::size_t of_operands = product.input(0)->bytes() + product.input(1)->bytes();
-  return product.output()->bytes() >= std::max(kSecondCacheBytes, kOfOperands * of_operands);
+  const std::size_t of_operands = m[a].value()->bytes() + m[b].value()->bytes();
+  return m[gradient].value()->bytes() >= std::max(kSecondCacheBytes, kOfOperands * of_operands);
 }
 
-/// The product that makes the gradient for this update alone.
-Node* gradient_product(const Node& update) {
-  Node* const product = update.input(1)->producer();
-  const bool fits = product != nullptr && product->is("Gemm") && product->input(2) == nullptr &&
-                    product->output()->dtype() == update.input(0)->dtype() &&
-                    only_reader(update.input(1)) == &update && !reads_variable(*product) &&
-                    pays(update, *product);
-  return fits ? product : nullptr;
+/// The update runs after that of other parameters, so the product must not read one.
+bool can_wait(const Match& m) {
+  return !origin(m[a].value())->is_variable && !origin(m[b].value())->is_variable;
 }
 
 /// The settings of both.
-Attributes joined_settings(const Node& update, const Node& product) {
-  Attributes settings = update.attributes;
-  for (const Attribute& one : product.attributes) {
+Attributes joined_settings(const Match& m) {
+  Attributes settings = m.root().attributes;
+  const Attributes& product = m.node(gradient).attributes;
+  for (const Attribute& one : product) {
     if (one.name == "transA" || one.name == "transB") settings.set(one);
   }
-  const float alpha = product.attributes.get_float("alpha", 1.0F);
-  if (alpha != 1.0F) settings.set({"scale", AttributeValue(alpha)});
+  const float alpha = product.get_float("alpha", 1.0F);
+  if (alpha != 1.0F) settings.set({"scale", alpha});
   return settings;
 }
 
-void fuse(Graph& graph, Node* update, Node* product) {
-  const std::string name = product_form_name(update->op_type());
+Results product_update(const Match& m) {
+  const Node& update = m.root();
+  const std::string name = product_form_name(update.op_type());
   const OpDef& def = *OpRegistry::instance().find(name, kInternalDomain);
-  std::vector<Value*> inputs = update->inputs();
-  inputs[1] = product->input(0);
+  std::vector<Value*> inputs = update.inputs();
+  inputs[1] = m[a].value();
   inputs.resize(def.inputs.size() - 1, nullptr);
-  inputs.push_back(product->input(1));
+  inputs.push_back(m[b].value());
   std::vector<std::string> outputs;
-  for (int i = 0; i < update->output_count(); ++i) {
-    const Value* const old = update->output(i);
-    outputs.push_back(old == nullptr ? "" : graph.unique_name(old->name()));
+  for (int i = 0; i < update.output_count(); ++i) {
+    const Value* const old = update.output(i);
+    outputs.push_back(old == nullptr ? "" : m.graph().unique_name(old->name()));
   }
-  Node* const fused =
-      Builder(graph, update)
-          .node(name, kInternalDomain, inputs, outputs, joined_settings(*update, *product));
-  fused->set_name(update->name());
-  for (int i = 0; i < update->output_count(); ++i) {
-    if (fused->output(i) != nullptr) graph.replace_all_uses(update->output(i), fused->output(i));
+  Node* const fused = m.builder().node(name, kInternalDomain, inputs, outputs, joined_settings(m));
+  fused->set_name(update.name());
+  std::vector<Expr> results;
+  for (int i = 0; i < update.output_count(); ++i) {
+    results.push_back(m.builder().expr(fused->output(i)));
   }
-  graph.remove(update);
-  graph.remove(product);
+  return results;
 }
+
+/// An update of `states` states by x^T dy.
+Results sample(SampleNet& net, std::string_view name, const Shape& shape, int states,
+               const Attributes& settings, const Attributes& product) {
+  const Expr gradient_of =
+      call("Gemm", {net.input({4, shape[0]}), net.input({4, shape[1]})}, product);
+  std::vector<Expr> inputs{net.variable(shape), gradient_of, net.number(0.1),
+                           net.number(3, DType::i64)};
+  for (int i = 0; i < states; ++i) inputs.push_back(net.variable(shape));
+  return call_multi(name, kInternalDomain, inputs, states + 1, settings);
+}
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "product_update",
+     .match = op_where(has_product_form, {parameter, once(gradient)}),
+     .where =
+         [](const Match& m) {
+           return m[gradient].dtype() == m[parameter].dtype() && can_wait(m) && pays(m);
+         },
+     .to = product_update,
+     .samples =
+         {{"sgd",
+           [](SampleNet& net) {
+             return sample(net, "SgdUpdate", {3, 2}, 0, {}, {{"transA", 1}});
+           }},
+          {"half_a_gradient",
+           [](SampleNet& net) {
+             return sample(net, "SgdUpdate", {5, 4}, 0, {}, {{"transA", 1}, {"alpha", 0.5F}});
+           }},
+          {"adam",
+           [](SampleNet& net) {
+             return sample(net, "AdamUpdate", {512, 600}, 2, {{"beta1", 0.5F}}, {{"transA", 1}});
+           }}}},
+};
 
 }  // namespace
 
+std::span<const Rewrite> fuse_product_updates_rewrites() {
+  return kRewrites;
+}
+
 bool fuse_product_updates(Graph& graph) {
-  std::vector<Node*> updates;
-  for (const auto& node : graph.nodes()) {
-    if (has_product_form(*node)) updates.push_back(node.get());
-  }
-  bool changed = false;
-  for (Node* const update : updates) {
-    if (Node* const product = gradient_product(*update)) {
-      fuse(graph, update, product);
-      changed = true;
-    }
-  }
-  verify_in_debug(graph);
-  return changed;
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

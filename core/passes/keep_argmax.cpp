@@ -1,7 +1,5 @@
-#include "core/ops/builder.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
@@ -11,29 +9,51 @@ bool fits(const Node& pool) {
   constexpr std::int64_t kMostElements = 256;
   constexpr int kMostRank = 5;
   const std::optional<Shape> x = shape_of(pool.input(0));
-  if (!pool.is("MaxPool") || pool.output(1) != nullptr || !x || x->rank() > kMostRank) return false;
+  if (pool.output(1) != nullptr || !x || x->rank() > kMostRank) return false;
   return Shape(pool.attributes.get_ints("kernel_shape")).size() <= kMostElements;
 }
 
+const Pattern x = any();
+
+using Ints = std::vector<std::int64_t>;
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "keep_argmax",
+     .match = op("MaxPool", {x}, fits),
+     .to =
+         [](const Match& m) {
+           Attributes attributes = m.root().attributes;
+           attributes.erase("storage_order");
+           return call_multi("MaxPoolWithArgmax", kInternalDomain, {m[x]}, 2, std::move(attributes))
+               .front();
+         },
+     .samples = {{"halves",
+                  [](SampleNet& net) {
+                    return call("MaxPool", {net.input({2, 3, 4, 6})},
+                                {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+                  }},
+                 {"padded",
+                  [](SampleNet& net) {
+                    return call("MaxPool", {net.input({1, 2, 5, 5})},
+                                {{"kernel_shape", Ints{3, 3}},
+                                 {"pads", Ints{1, 1, 1, 1}},
+                                 {"storage_order", 1}});
+                  }},
+                 {"one_axis",
+                  [](SampleNet& net) {
+                    return call("MaxPool", {net.input({2, 3, 9})},
+                                {{"kernel_shape", Ints{3}}, {"ceil_mode", 1}});
+                  }}}},
+};
+
 }  // namespace
 
+std::span<const Rewrite> keep_argmax_rewrites() {
+  return kRewrites;
+}
+
 bool keep_argmax(Graph& graph) {
-  std::vector<Node*> pools;
-  for (const auto& node : graph.nodes()) {
-    if (fits(*node)) pools.push_back(node.get());
-  }
-  for (Node* const pool : pools) {
-    Builder builder(graph, pool);
-    Attributes attributes = pool->attributes;
-    attributes.erase("storage_order");
-    const Expr y = call_multi("MaxPoolWithArgmax", kInternalDomain, {builder.expr(pool->input(0))},
-                              2, std::move(attributes))
-                       .front();
-    graph.replace_all_uses(pool->output(0), y.value());
-    graph.remove(pool);
-  }
-  verify_in_debug(graph);
-  return !pools.empty();
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

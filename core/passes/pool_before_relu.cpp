@@ -1,9 +1,7 @@
 #include <algorithm>
 
-#include "core/ops/builder.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
@@ -13,41 +11,57 @@ namespace {
 bool pools_without_padding(const Node& pool) {
   const Attributes& attributes = pool.attributes;
   const std::string padding = attributes.get_string("auto_pad", "NOTSET");
-  return (padding == "NOTSET" || padding == "VALID") && attributes.get_int("ceil_mode", 0) == 0 &&
+  return pool.output(1) == nullptr && (padding == "NOTSET" || padding == "VALID") &&
+         attributes.get_int("ceil_mode", 0) == 0 &&
          std::ranges::all_of(attributes.get_ints("pads", {}),
                              [](std::int64_t pad) { return pad == 0; });
 }
 
-/// The Relu before the pooling, if it stands behind a convolution: what stands behind a
-/// normalization becomes part of that.
-Node* relu_before(const Node& pool) {
-  if (!pool.is("MaxPool") || pool.output(1) != nullptr || !pools_without_padding(pool)) {
-    return nullptr;
-  }
-  Node* const relu = pool.input(0)->producer();
-  if (relu == nullptr || !relu->is("Relu") || only_reader(relu->output(0)) != &pool) return nullptr;
-  const Node* const conv = relu->input(0)->producer();
-  return conv != nullptr && conv->is("Conv") ? relu : nullptr;
+// What stands behind a normalization becomes part of that.
+const Pattern image = op("Conv");
+
+Results sample(SampleNet& net, const Shape& x, const Attributes& window) {
+  std::vector<std::int64_t> kernel(static_cast<std::size_t>(x.rank()), 1);
+  kernel[0] = 3;
+  kernel[1] = x[1];
+  const Expr conv = call("Conv", {net.input(x), net.input(Shape(kernel))});
+  return call("MaxPool", {call("Relu", {conv})}, window);
 }
+
+using Ints = std::vector<std::int64_t>;
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "pool_before_relu",
+     .match = op("MaxPool", {once(op("Relu", {image}))}, pools_without_padding),
+     .to =
+         [](const Match& m) {
+           return call("Relu", {call("MaxPool", {m[image]}, m.root().attributes)});
+         },
+     .samples =
+         {{"halves",
+           [](SampleNet& net) {
+             return sample(net, {2, 2, 6, 4},
+                           {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}});
+           }},
+          {"overlapping",
+           [](SampleNet& net) {
+             return sample(net, {1, 2, 5, 5},
+                           {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{0, 0, 0, 0}}});
+           }},
+          {"one_axis",
+           [](SampleNet& net) {
+             return sample(net, {2, 3, 9}, {{"kernel_shape", Ints{2}}, {"auto_pad", "VALID"}});
+           }}}},
+};
 
 }  // namespace
 
+std::span<const Rewrite> pool_before_relu_rewrites() {
+  return kRewrites;
+}
+
 bool pool_before_relu(Graph& graph) {
-  std::vector<Node*> pools;
-  for (const auto& node : graph.nodes()) {
-    if (relu_before(*node) != nullptr) pools.push_back(node.get());
-  }
-  for (Node* const pool : pools) {
-    Node* const relu = relu_before(*pool);
-    Builder builder(graph, pool);
-    Node* const first = builder.node("MaxPool", "", {relu->input(0)}, 1, pool->attributes);
-    Node* const second = builder.node("Relu", "", {first->output(0)}, 1);
-    graph.replace_all_uses(pool->output(0), second->output(0));
-    graph.remove(pool);
-    graph.remove(relu);
-  }
-  verify_in_debug(graph);
-  return !pools.empty();
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

@@ -1,30 +1,22 @@
 // Encoder layers with the batch in front transpose it behind the sequence, attend, and transpose
 // back. What lies between works row by row, so rows may stay where they are: the attention takes
-// its sequence from another axis. Start at `match`.
+// its sequence from another axis.
 #include <algorithm>
-#include <ranges>
 
 #include "core/ops/alias.h"
-#include "core/ops/builder.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
-
-/// A node that makes rows of rows, each of one: a product with a matrix, or a sum with a vector.
-struct RowOp {
-  Node* node;
-  int data;  ///< the input that holds the rows
-};
 
 std::int64_t columns_of(const Value* value) {
   const Shape shape = value->known_shape();
   return shape[shape.rank() - 1];
 }
 
-/// Whether input `data` of the node holds rows that it works on one by one.
+/// Whether input `data` of the node holds rows that it works on one by one: a product with a
+/// matrix, or a sum with a vector.
 bool is_row_op(const Node& node, int data) {
   const std::optional<Shape> x = shape_of(node.input(data));
   if (!x || x->rank() < 2) return false;
@@ -39,123 +31,120 @@ bool is_row_op(const Node& node, int data) {
          (node.input(2) == nullptr || is_vector(node.input(2), columns_of(node.output())));
 }
 
+bool keeps_rows(const Node& node, int data) {
+  return (data == 0 && is_view(node)) || is_row_op(node, data);
+}
+
 /// [a, b, c] -> [b, a, c]
-bool swaps_rows(const Node* node) {
-  return node != nullptr && node->is("Transpose") &&
-         node->attributes.get_ints("perm") == std::vector<std::int64_t>{1, 0, 2};
+bool swaps_rows(const Node& node) {
+  return node.attributes.get_ints("perm") == std::vector<std::int64_t>{1, 0, 2};
 }
 
-struct Match {
-  Node* attention;
-  Value* source;              ///< [batch, sequence, columns], before the first Transpose
-  std::vector<RowOp> before;  ///< the attention, in order
-  std::vector<RowOp> behind;
-  Node* back = nullptr;  ///< the second Transpose
-};
-
-/// Goes up from what the attention reads to the first Transpose.
-bool find_source(Match& match) {
-  Value* value = match.attention->input(0);
-  while (only_reader(value) != nullptr) {
-    Node* const node = value->producer();
-    if (node == nullptr) return false;
-    if (swaps_rows(node)) break;
-    int data = 0;
-    if (!is_view(*node)) {
-      while (data < 2 && !is_row_op(*node, data)) ++data;
-      if (data == 2) return false;
-      match.before.insert(match.before.begin(), {node, data});
-    }
-    value = node->input(data);
-  }
-  if (!swaps_rows(value->producer())) return false;
-  match.source = value->producer()->input(0);
-  return true;
+/// Whether it attends, along its first axis, to what one value holds.
+bool is_along_first_axis(const Node& attention) {
+  const Attributes& attributes = attention.attributes;
+  return attributes.get_int("sequence_axis", -2) == 0 && attributes.has("stack_axis") &&
+         attention.output(1)->is_unused();
 }
 
-/// Goes down from the attention's result to the second Transpose.
-bool find_back(Match& match) {
-  const Value* value = match.attention->output(0);
-  for (Node* node = only_reader(value); node != nullptr; node = only_reader(value)) {
-    if (swaps_rows(node)) {
-      match.back = node;
-      return true;
-    }
-    if (!is_view(*node)) {
-      const int data = node->input(0) == value ? 0 : 1;
-      if (!is_row_op(*node, data)) return false;
-      match.behind.push_back({node, data});
-    }
-    value = node->output(0);
-  }
-  return false;
+const Pattern source = any();  // [batch, sequence, columns]
+const Pattern before = through(keeps_rows, once(op("Transpose", {source}, swaps_rows)));
+const Pattern attention = internal_op("TiledAttention", {before}, is_along_first_axis);
+const Pattern behind = through(keeps_rows, once(attention));
+
+/// What makes rows of rows, in order.
+std::vector<Step> row_ops(const Match& m, const Pattern& path) {
+  std::vector<Step> steps = m.steps(path);
+  std::erase_if(steps, [](const Step& step) { return is_view(*step.node); });
+  return steps;
 }
 
-std::optional<Match> match(Node& node) {
-  const Attributes& attributes = node.attributes;
-  if (!node.is("TiledAttention", kInternalDomain) || attributes.get_int("sequence_axis", -2) != 0 ||
-      !attributes.has("stack_axis") || !node.output(1)->is_unused()) {
-    return std::nullopt;
-  }
-  Match found{.attention = &node, .source = nullptr, .before = {}, .behind = {}};
-  if (!find_source(found) || !find_back(found)) return std::nullopt;
+bool are_the_rows(const Match& m) {
+  const Node& node = m.node(attention);
   const Shape x = node.input(0)->known_shape();
-  const Shape source = found.source->known_shape();
-  const Shape result = found.back->output()->known_shape();
-  const auto works_on_them = [&](const RowOp& op) {  // a view may have made other rows
-    const Value* const data = op.node->input(op.data);
-    return data->known_shape().size() == source[0] * source[1] * columns_of(data);
+  const Shape from = m[source].shape();
+  const Shape result = m.result()->known_shape();
+  const auto works_on_them = [&](const Step& op) {  // a view may have made other rows
+    const Value* const data = op.node->input(op.index);
+    return data->known_shape().size() == from[0] * from[1] * columns_of(data);
   };
-  const bool are_the_rows =
-      x.size() > 0 && std::ranges::all_of(found.before, works_on_them) &&
-      std::ranges::all_of(found.behind, works_on_them) && source[1] == x[0] && result[1] == x[0] &&
-      source[0] == x.size(1, static_cast<int>(attributes.get_int("stack_axis", 0))) &&
-      result[0] == source[0];
-  return are_the_rows ? std::optional(std::move(found)) : std::nullopt;
+  return x.size() > 0 && std::ranges::all_of(row_ops(m, before), works_on_them) &&
+         std::ranges::all_of(row_ops(m, behind), works_on_them) && from[1] == x[0] &&
+         result[1] == x[0] &&
+         from[0] == x.size(1, static_cast<int>(node.attributes.get_int("stack_axis", 0))) &&
+         result[0] == from[0];
 }
 
 /// The same node on rows of another order.
-Expr apply(Builder& builder, const RowOp& op, const Expr& rows) {
-  const std::int64_t columns = columns_of(op.node->input(op.data));
+Expr apply(Builder& builder, const Step& op, const Expr& rows) {
+  const std::int64_t columns = columns_of(op.node->input(op.index));
   std::vector<Expr> inputs;
-  for (int i = 0; i < op.node->input_count(); ++i)
-    inputs.push_back(builder.expr(op.node->input(i)));
-  inputs[static_cast<std::size_t>(op.data)] =
+  for (Value* const input : op.node->inputs()) inputs.push_back(builder.expr(input));
+  inputs[static_cast<std::size_t>(op.index)] =
       reshape(rows, {rows.shape().size() / columns, columns});
   return call(op.node->op_type(), inputs, op.node->attributes);
 }
 
-void rewrite(Graph& graph, const Match& match) {
-  Builder builder(graph, match.back);
-  Expr rows = builder.expr(match.source);
-  for (const RowOp& op : match.before) rows = apply(builder, op, rows);
+Results attend_across_rows(const Match& m) {
+  Expr rows = m[source];
+  for (const Step& op : row_ops(m, before)) rows = apply(m.builder(), op, rows);
   // [sequence, batch..., 3, ...] -> [batch..., sequence, 3, ...]
-  const Node& old = *match.attention;
+  const Node& old = m.node(attention);
   std::vector<std::int64_t> dims = old.input(0)->known_shape().dims();
   const std::int64_t stack_axis = old.attributes.get_int("stack_axis", 0);
   std::rotate(dims.begin(), dims.begin() + 1, dims.begin() + stack_axis);
   std::vector<Expr> inputs{reshape(rows, Shape(std::move(dims)))};
-  for (int i = 1; i < old.input_count(); ++i) inputs.push_back(builder.expr(old.input(i)));
+  for (int i = 1; i < old.input_count(); ++i) inputs.push_back(m.builder().expr(old.input(i)));
   Attributes attributes = old.attributes;
   attributes.set({"sequence_axis", stack_axis - 1});
   rows = call_multi("TiledAttention", kInternalDomain, inputs, 2, std::move(attributes)).front();
-  for (const RowOp& op : match.behind) rows = apply(builder, op, rows);
-  Value* const result = match.back->output();
-  graph.replace_all_uses(result, reshape(rows, result->known_shape()).value());
+  for (const Step& op : row_ops(m, behind)) rows = apply(m.builder(), op, rows);
+  return reshape(rows, m.result()->known_shape());
 }
+
+/// A layer with two heads of depth 4 over 5 tokens, its batch of 2 behind the sequence.
+Expr sample_layer(SampleNet& net, const Expr& rows, const Expr& bias = {}) {
+  const Expr stacks = net.input({24}) + matmul(rows, net.input({6, 24}));
+  const Attributes attributes{{"sequence_axis", 0}, {"stack_axis", 2}};
+  const Expr y = call_multi("TiledAttention", kInternalDomain,
+                            {reshape(stacks, {5, 2, 3, 2, 4}), {}, {}, bias}, 2, attributes)
+                     .front();
+  return reshape(call("Gemm", {reshape(y, {10, 8}), net.input({8, 6}), net.input({6})}), {5, 2, 6});
+}
+Expr swap_rows(const Expr& rows) {
+  return transpose(rows, {1, 0, 2});
+}
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "skip_row_transposes",
+     .match = op("Transpose", {behind}, swaps_rows),
+     .where = are_the_rows,
+     .to = attend_across_rows,
+     .samples = {{"one_layer",
+                  [](SampleNet& net) {
+                    return swap_rows(sample_layer(net, swap_rows(net.input({2, 5, 6}))));
+                  }},
+                 {"with_a_bias",
+                  [](SampleNet& net) {
+                    const Expr rows = swap_rows(net.input({2, 5, 6}));
+                    return swap_rows(sample_layer(net, rows, net.input({5, 5})));
+                  }},
+                 {"one_behind_another",
+                  [](SampleNet& net) {
+                    const Expr rows = swap_rows(net.input({2, 5, 6}));
+                    const Expr first = swap_rows(sample_layer(net, rows));
+                    return swap_rows(sample_layer(net, swap_rows(first)));
+                  }}}},
+};
 
 }  // namespace
 
+std::span<const Rewrite> skip_row_transposes_rewrites() {
+  return kRewrites;
+}
+
 bool skip_row_transposes(Graph& graph) {
-  std::vector<Match> found;
-  for (const auto& node : graph.nodes()) {
-    if (std::optional<Match> one = match(*node)) found.push_back(*std::move(one));
-  }
-  // The last first: an earlier one is then replaced in what reads it, too.
-  for (const Match& one : std::views::reverse(found)) rewrite(graph, one);
-  if (!found.empty()) eliminate_dead(graph);
-  verify_in_debug(graph);
-  return !found.empty();
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

@@ -1,20 +1,15 @@
+// The match is walked down by hand from the Transpose: a pattern looks up from one value, and here
+// many are made of one.
 #include <algorithm>
 
-#include "core/ops/builder.h"
 #include "core/ops/infer.h"
-#include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
 
-/// Tensors that were stacked along an axis of `whole`, moved to the front and taken one by one.
-struct Stack {
-  Value* whole;
-  int axis;
-  std::vector<Node*> takes;  ///< the Gather of each index, in order
-};
+const Pattern whole = any();
 
 /// The Gathers of each index along axis 0, in order, when nothing else reads the value.
 std::vector<Node*> takes_of(const Value& value, std::int64_t count) {
@@ -46,50 +41,71 @@ std::optional<int> front_axis(const Node& transpose) {
   return static_cast<int>(order.front());
 }
 
-std::optional<Stack> match(Node& transpose) {
-  if (!transpose.is("Transpose") || !transpose.input(0)->shape() ||
-      !transpose.input(0)->shape()->known()) {
-    return std::nullopt;
-  }
-  const std::optional<int> axis = front_axis(transpose);
-  if (!axis) return std::nullopt;
-  const Shape shape = transpose.output()->known_shape();
-  const Value* stacked = transpose.output();
+/// The Gathers that take all that was stacked, maybe behind a view.
+std::vector<Node*> takes_behind(const Match& m) {
+  const std::int64_t count = m.result()->known_shape()[0];
+  const Value* stacked = m.result();
   const Node* const view = only_reader(stacked);
   if (view != nullptr && (view->is("Squeeze") || view->is("Reshape"))) stacked = view->output();
-  if (!stacked->shape() || !stacked->shape()->known() || stacked->shape()->rank() == 0 ||
-      stacked->known_shape()[0] != shape[0] || shape.size() == 0) {
-    return std::nullopt;
-  }
-  std::vector<Node*> takes = takes_of(*stacked, shape[0]);
-  if (takes.empty()) return std::nullopt;
-  return Stack{transpose.input(0), *axis, std::move(takes)};
+  const std::optional<Shape> shape = shape_of(stacked);
+  if (!shape || shape->rank() == 0 || (*shape)[0] != count || shape->size() == 0) return {};
+  return takes_of(*stacked, count);
 }
 
-void split(Graph& graph, Node* before, const Stack& stack) {
-  Builder builder(graph, before);
-  const auto count = static_cast<int>(stack.takes.size());
-  const std::vector<Expr> parts = call_multi("Split", "", {builder.expr(stack.whole)}, count,
-                                             {{"axis", stack.axis}, {"num_outputs", count}});
+Results split(const Match& m) {
+  const std::vector<Node*> takes = takes_behind(m);
+  const std::vector<Expr> parts =
+      call_multi("Split", "", {m[whole]}, static_cast<int>(takes.size()),
+                 {{"axis", front_axis(m.root()).value()}, {"num_outputs", takes.size()}});
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    Value* const taken = stack.takes[i]->output();
-    graph.replace_all_uses(taken, reshape(parts[i], taken->known_shape()).value());
+    Value* const taken = takes[i]->output();
+    m.graph().replace_all_uses(taken, reshape(parts[i], taken->known_shape()).value());
   }
+  return {};
 }
+
+/// Takes all along the axis that `order` moves to the front, which `view` makes of the stack.
+Results sample(const Expr& in, const std::vector<std::int64_t>& order,
+               Expr (*view)(const Expr&) = nullptr) {
+  const Expr moved = transpose(in, order);
+  const Expr stack = view == nullptr ? moved : view(moved);
+  std::vector<Expr> takes;
+  for (std::int64_t i = moved.shape()[0]; i-- > 0;) {
+    const Expr at = in.builder().expr(in.builder().constant(Tensor::scalar(i)));
+    takes.push_back(call("Gather", {stack, at}, {{"axis", 0}}));
+  }
+  return takes;
+}
+
+const std::vector<Rewrite> kRewrites{
+    {.name = "split_stack",
+     .match = op("Transpose", {whole}),
+     .where = [](const Match& m) { return front_axis(m.root()) && !takes_behind(m).empty(); },
+     .to = split,
+     .samples = {{"parts_of_a_product",
+                  [](SampleNet& net) {
+                    return sample(net.input({4, 2, 3, 5}), {2, 0, 1, 3});
+                  }},
+                 {"last_axis",
+                  [](SampleNet& net) {
+                    return sample(net.input({4, 3, 2}), {2, 0, 1});
+                  }},
+                 {"squeezed",
+                  [](SampleNet& net) {
+                    return sample(net.input({1, 5, 3, 2}), {2, 1, 0, 3}, [](const Expr& stack) {
+                      return reshape(stack, {3, 5, 2});
+                    });
+                  }}}},
+};
 
 }  // namespace
 
+std::span<const Rewrite> split_stacks_rewrites() {
+  return kRewrites;
+}
+
 bool split_stacks(Graph& graph) {
-  bool changed = false;
-  for (const auto& node : graph.nodes()) {
-    if (const std::optional<Stack> stack = match(*node)) {
-      split(graph, node.get(), *stack);
-      changed = true;
-    }
-  }
-  if (changed) eliminate_dead(graph);
-  verify_in_debug(graph);
-  return changed;
+  return rewrite(graph, kRewrites);
 }
 
 }  // namespace graft::passes

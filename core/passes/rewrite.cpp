@@ -1,0 +1,111 @@
+#include "core/passes/rewrite.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "core/ops/alias.h"
+#include "core/passes/pass.h"
+
+namespace graft::passes {
+namespace {
+
+constexpr std::array kPasses{
+    RewritePass{"fuse_layer_norm", fuse_layer_norm_rewrites},
+    RewritePass{"name_activations", name_activations_rewrites},
+    RewritePass{"pool_before_relu", pool_before_relu_rewrites},
+    RewritePass{"keep_argmax", keep_argmax_rewrites},
+    RewritePass{"split_stacks", split_stacks_rewrites},
+    RewritePass{"add_in_products", add_in_products_rewrites},
+    RewritePass{"fuse_activations", fuse_activations_rewrites},
+    RewritePass{"fuse_feed_forward", fuse_feed_forward_rewrites},
+    RewritePass{"fuse_product_updates", fuse_product_updates_rewrites},
+    RewritePass{"fuse_attention", fuse_attention_rewrites},
+    RewritePass{"skip_row_transposes", skip_row_transposes_rewrites},
+};
+
+/// Whether the sweep knows them.
+[[maybe_unused]] bool are_listed(std::span<const Rewrite> rewrites) {
+  return std::ranges::any_of(kPasses, [&](const RewritePass& pass) {
+    return std::ranges::any_of(pass.rewrites(),
+                               [&](const Rewrite& one) { return &one == rewrites.data(); });
+  });
+}
+
+bool is_dead(const Node& node) {
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) != nullptr && !node.output(i)->is_unused()) return false;
+  }
+  return !updates_state(node);
+}
+
+/// Finds the first of the rewrites that fits the node.
+const Rewrite* find_rewrite(std::span<const Rewrite> rewrites, const Node& node, Match& match) {
+  if (node.output() == nullptr) return nullptr;
+  const auto at = std::ranges::find_if(rewrites, [&](const Rewrite& one) {
+    return may_be_root(one.match, node) && find_match(one.match, *node.output(), one.where, match);
+  });
+  return at == rewrites.end() ? nullptr : &*at;
+}
+
+void apply(const Rewrite& rewrite, const Match& match) {
+  const Results results = rewrite.to(match);
+  if (results.list().empty()) return;
+  Node& root = match.root();
+  for (std::size_t i = 0; i < results.list().size(); ++i) {
+    Value* const from = root.output(static_cast<int>(i));
+    if (from != nullptr) match.graph().replace_all_uses(from, results.list()[i].value());
+  }
+  match.graph().remove(&root);
+}
+
+}  // namespace
+
+Expr SampleNet::input(const Shape& shape, std::optional<DType> dtype) {
+  Graph& graph = builder_.graph();
+  const ValueType type{dtype.value_or(dtype_), SymShape(shape)};
+  return builder_.expr(graph.add_input(graph.unique_name("x"), type));
+}
+
+Expr SampleNet::variable(const Shape& shape) {
+  Value* const added = builder_.constant(Tensor::full(dtype_, shape, 1.0), "w");
+  added->is_variable = true;
+  return builder_.expr(added);
+}
+
+Expr SampleNet::number(double value, std::optional<DType> dtype) {
+  return builder_.expr(builder_.constant(Tensor::full(dtype.value_or(dtype_), Shape{}, value)));
+}
+
+bool rewrite(Graph& graph, std::span<const Rewrite> rewrites) {
+  assert(are_listed(rewrites));
+  Match match(graph);
+  bool changed = false;
+  auto end = graph.nodes().end();  // of the nodes that are still to be looked at
+  while (end != graph.nodes().begin()) {
+    const auto at = std::prev(end);
+    if (changed && is_dead(**at)) {
+      graph.remove(at->get());
+      continue;
+    }
+    const Rewrite* const found = find_rewrite(rewrites, **at, match);
+    if (found == nullptr) {
+      end = at;
+      continue;
+    }
+    const bool is_first = at == graph.nodes().begin();
+    const auto before = is_first ? at : std::prev(at);
+    apply(*found, match);
+    changed = true;
+    if (is_first) break;
+    end = std::next(before);  // new nodes are not looked at
+  }
+  if (changed) eliminate_dead(graph);
+  return changed;
+}
+
+std::span<const RewritePass> rewrite_passes() {
+  return kPasses;
+}
+
+}  // namespace graft::passes
