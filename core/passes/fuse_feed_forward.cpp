@@ -2,8 +2,8 @@
 // the activation.
 #include <ranges>
 
-#include "core/ops/attention/feed_forward.h"
 #include "core/ops/builder.h"
+#include "core/ops/registry.h"
 #include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
@@ -102,7 +102,8 @@ bool pays(const Match& match) {
 }
 
 std::optional<Match> match(Node& activation) {
-  if (!activation.domain().empty() || !feed_forward::is_activation(activation.op_type()) ||
+  const OpDef* const def = OpRegistry::instance().find(activation);
+  if (def == nullptr || !def->is_activation || !activation.domain().empty() ||
       !shape_of(activation.output()) || only_reader(activation.input(0)) != &activation) {
     return std::nullopt;
   }

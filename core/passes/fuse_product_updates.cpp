@@ -3,7 +3,6 @@
 #include "core/ops/alias.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
-#include "core/ops/train/product_update.h"
 #include "core/passes/match_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/verify_internal.h"
@@ -11,11 +10,9 @@
 namespace graft::passes {
 namespace {
 
-/// Whether the update has a product form.
-bool has_product_form(const Node& node) {
-  constexpr std::string_view kUpdate = "Update";
-  return node.domain() == kInternalDomain && node.op_type().ends_with(kUpdate) &&
-         OpRegistry::instance().find(product_form_name(node.op_type()), kInternalDomain) != nullptr;
+/// Empty op where the node has none.
+const ProductForm& product_form_of(const Node& node) {
+  return OpRegistry::instance().get(node).product_form;
 }
 
 /// The update runs after that of other parameters, so the product must not read one.
@@ -28,7 +25,8 @@ bool reads_variable(const Node& product) {
 /// of both ops: where it fits no second cache, and has so few terms that a product in pieces costs
 /// little more than a whole one.
 bool pays(const Node& update, const Node& product) {
-  if (only_adds(update)) return true;
+  const ProductForm& form = product_form_of(update);
+  if (form.only_adds != nullptr && form.only_adds(update)) return true;
   constexpr std::size_t kSecondCacheBytes = std::size_t{1} << 20;
   constexpr std::size_t kOfOperands = 4;
   const std::size_t of_operands = product.input(0)->bytes() + product.input(1)->bytes();
@@ -57,7 +55,7 @@ Attributes joined_settings(const Node& update, const Node& product) {
 }
 
 void fuse(Graph& graph, Node* update, Node* product) {
-  const std::string name = product_form_name(update->op_type());
+  const std::string_view name = product_form_of(*update).op;
   const OpDef& def = *OpRegistry::instance().find(name, kInternalDomain);
   std::vector<Value*> inputs = update->inputs();
   inputs[1] = product->input(0);
@@ -84,7 +82,7 @@ void fuse(Graph& graph, Node* update, Node* product) {
 bool fuse_product_updates(Graph& graph) {
   std::vector<Node*> updates;
   for (const auto& node : graph.nodes()) {
-    if (has_product_form(*node)) updates.push_back(node.get());
+    if (!product_form_of(*node).op.empty()) updates.push_back(node.get());
   }
   bool changed = false;
   for (Node* const update : updates) {
