@@ -1,20 +1,33 @@
 #include "optim/optimizer.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
+
+#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
 
-constexpr std::array<std::string_view, std::variant_size_v<Optimizer>> kNames{
-    "sgd", "adam", "adamw", "rmsprop", "adagrad"};
-
-Attribute number(std::string_view attribute, float value) {
-  return {attribute, AttributeValue(value)};
+/// What the row says, of the optimizer that it is.
+template <class T>
+OptimizerRow<T> row_of(const T& /*optimizer*/) {
+  return T::row();
 }
 
-Attribute flag(std::string_view attribute, bool value) {
-  return {attribute, value ? 1 : 0};
+/// One of each kind, with its default settings.
+template <class... Kinds>
+std::vector<Optimizer> defaults(const std::variant<Kinds...>* /*tag*/) {
+  return {Kinds{}...};
+}
+
+std::vector<Optimizer> all_optimizers() {
+  return defaults(static_cast<const Optimizer*>(nullptr));
+}
+
+template <class T>
+float number(const OptimizerSetting<T>& setting, const T& optimizer) {
+  return std::visit([&](auto member) { return static_cast<float>(optimizer.*member); },
+                    setting.member);
 }
 
 /// A call of the update op under construction.
@@ -46,6 +59,10 @@ class Update {
     return *this;
   }
   AddedUpdate add(std::string_view op, Attributes attributes) {
+    while (inputs_.back() == nullptr) {  // states that are not kept, behind those that are
+      inputs_.pop_back();
+      outputs_.pop_back();
+    }
     outputs_.insert(outputs_.begin(), builder_.graph().unique_name(parameter_->name() + ".new"));
     Node* const node = builder_.node(op, kInternalDomain, inputs_, outputs_, std::move(attributes));
     node->set_name("update " + parameter_->name());
@@ -70,41 +87,33 @@ class Update {
   std::vector<Value*> states_;
 };
 
-AddedUpdate add(Update& update, const SGD& o) {
-  if (o.momentum != 0.0F) update.state("momentum");
-  return update.add("SgdUpdate",
-                    {number("momentum", o.momentum), number("dampening", o.dampening),
-                     number("weight_decay", o.weight_decay), flag("nesterov", o.nesterov)});
+/// The attributes of the op that settings and flags give.
+template <class T>
+Attributes attributes_of(const T& optimizer, const OptimizerRow<T>& row, const OpDef& op) {
+  Attributes attributes;
+  for (const AttributeDef& attribute : op.attributes) {
+    const auto setting =
+        std::ranges::find(row.settings, attribute.name, &OptimizerSetting<T>::name);
+    if (setting != row.settings.end()) {
+      const float value = number(*setting, optimizer);
+      attributes.set({attribute.name, attribute.type == AttributeType::integer
+                                          ? AttributeValue(static_cast<std::int64_t>(value))
+                                          : AttributeValue(value)});
+    } else if (std::ranges::find(row.flags, attribute.name) != row.flags.end()) {
+      attributes.set({attribute.name, 1});
+    }
+  }
+  return attributes;
 }
 
-template <class AdamLike>
-AddedUpdate add_adam(Update& update, const AdamLike& o, bool decoupled) {
-  update.state("mean").state("square");
-  return update.add(
-      "AdamUpdate",
-      {number("beta1", o.beta1), number("beta2", o.beta2), number("epsilon", o.epsilon),
-       number("weight_decay", o.weight_decay), flag("decoupled", decoupled)});
-}
-
-AddedUpdate add(Update& update, const Adam& o) {
-  return add_adam(update, o, false);
-}
-
-AddedUpdate add(Update& update, const AdamW& o) {
-  return add_adam(update, o, true);
-}
-
-AddedUpdate add(Update& update, const RMSprop& o) {
-  update.state("square").state("momentum", o.momentum != 0.0F).state("mean", o.centered);
-  return update.add("RmspropUpdate",
-                    {number("alpha", o.alpha), number("epsilon", o.epsilon),
-                     number("momentum", o.momentum), number("weight_decay", o.weight_decay)});
-}
-
-AddedUpdate add(Update& update, const Adagrad& o) {
-  update.state("sum");
-  return update.add("AdagradUpdate", {number("lr_decay", o.lr_decay), number("epsilon", o.epsilon),
-                                      number("weight_decay", o.weight_decay)});
+template <class T>
+AddedUpdate add(Update& update, const T& optimizer) {
+  const OptimizerRow<T> row = row_of(optimizer);
+  for (const OptimizerState<T>& state : row.state) {
+    update.state(state.name, state.is_kept == nullptr || state.is_kept(optimizer));
+  }
+  const OpDef& op = *OpRegistry::instance().find(row.op, kInternalDomain);
+  return update.add(row.op, attributes_of(optimizer, row, op));
 }
 
 void require(bool condition, std::string_view setting, float found, std::string_view wanted) {
@@ -121,54 +130,38 @@ void check_amount(std::string_view setting, float value) {
   require(value >= 0.0F && std::isfinite(value), setting, value, "a finite number of at least 0");
 }
 
-void check_settings(const SGD& o) {
-  check_amount("momentum", o.momentum);
-  require(std::isfinite(o.dampening), "dampening", o.dampening, "a finite number");
-  require(!o.nesterov || (o.momentum > 0.0F && o.dampening == 0.0F), "nesterov", o.momentum,
-          "momentum above 0 and no dampening");
-}
-
-template <class AdamLike>
-requires requires(AdamLike o) {
-  o.beta1;
-}
-void check_settings(const AdamLike& o) {
-  check_share("beta1", o.beta1);
-  check_share("beta2", o.beta2);
-  check_amount("epsilon", o.epsilon);
-}
-
-void check_settings(const RMSprop& o) {
-  check_share("alpha", o.alpha);
-  check_amount("momentum", o.momentum);
-  check_amount("epsilon", o.epsilon);
-}
-
-void check_settings(const Adagrad& o) {
-  check_amount("lr_decay", o.lr_decay);
-  check_amount("epsilon", o.epsilon);
+template <class T>
+void check_setting(const OptimizerSetting<T>& setting, float value) {
+  using Range = typename OptimizerSetting<T>::Range;
+  switch (setting.range) {
+    case Range::amount:
+      return check_amount(setting.name, value);
+    case Range::share:
+      return check_share(setting.name, value);
+    case Range::any:
+      return require(std::isfinite(value), setting.name, value, "a finite number");
+  }
 }
 
 }  // namespace
 
 std::vector<std::string> optimizer_names() {
-  return {kNames.begin(), kNames.end()};
+  std::vector<std::string> names;
+  for (const Optimizer& optimizer : all_optimizers()) names.emplace_back(name(optimizer));
+  return names;
 }
 
 Optimizer optimizer_from_name(std::string_view wanted) {
-  const std::array<Optimizer, kNames.size()> defaults{SGD{}, Adam{}, AdamW{}, RMSprop{}, Adagrad{}};
-  for (const Optimizer& optimizer : defaults) {
-    if (name(optimizer) == wanted) return optimizer;
-  }
   std::string valid;
-  for (const std::string_view known : kNames) {
-    valid += (valid.empty() ? "" : ", ") + std::string(known);
+  for (const Optimizer& optimizer : all_optimizers()) {
+    if (name(optimizer) == wanted) return optimizer;
+    valid += (valid.empty() ? "" : ", ") + std::string(name(optimizer));
   }
   fail(ErrorKind::argument, "unknown optimizer '", wanted, "'; valid: ", valid);
 }
 
 std::string_view name(const Optimizer& optimizer) {
-  return kNames.at(optimizer.index());
+  return std::visit([](const auto& o) { return row_of(o).name; }, optimizer);
 }
 
 float learning_rate(const Optimizer& optimizer) {
@@ -179,39 +172,47 @@ void set_learning_rate(Optimizer& optimizer, float lr) {
   std::visit([lr](auto& o) { o.lr = lr; }, optimizer);
 }
 
+void set_setting(Optimizer& optimizer, std::string_view setting, float value) {
+  const auto set = [&]<class T>(T& o) {
+    for (const OptimizerSetting<T>& one : row_of(o).settings) {
+      if (one.name != setting) continue;
+      std::visit([&]<class M>(M T::*member) { o.*member = static_cast<M>(value); }, one.member);
+      return;
+    }
+    fail(ErrorKind::argument, "optimizer ", name(optimizer), " has no ", setting, " setting");
+  };
+  std::visit(set, optimizer);
+}
+
 void set_momentum(Optimizer& optimizer, float momentum) {
-  std::visit(
-      [&](auto& o) {
-        if constexpr (requires { o.momentum; }) {
-          o.momentum = momentum;
-        } else {
-          fail(ErrorKind::argument, "optimizer ", name(optimizer), " has no momentum setting");
-        }
-      },
-      optimizer);
+  set_setting(optimizer, "momentum", momentum);
 }
 
 void set_weight_decay(Optimizer& optimizer, float weight_decay) {
-  std::visit([=](auto& o) { o.weight_decay = weight_decay; }, optimizer);
+  set_setting(optimizer, "weight_decay", weight_decay);
 }
 
 void check(const Optimizer& optimizer) {
-  std::visit(
-      [](const auto& o) {
-        check_amount("lr", o.lr);
-        check_amount("weight_decay", o.weight_decay);
-        check_settings(o);
-      },
-      optimizer);
+  const auto check_one = []<class T>(const T& o) {
+    const OptimizerRow<T> row = row_of(o);
+    check_amount("lr", o.lr);
+    for (const OptimizerSetting<T>& setting : row.settings) {
+      check_setting(setting, number(setting, o));
+    }
+    const std::string_view problem = row.problem == nullptr ? "" : row.problem(o);
+    if (!problem.empty()) fail(ErrorKind::argument, "optimizer: ", problem);
+  };
+  std::visit(check_one, optimizer);
 }
 
 void check(const Optimizer& optimizer, StatePrecision precision) {
-  const RMSprop* const rmsprop = std::get_if<RMSprop>(&optimizer);
-  if (precision == StatePrecision::bf16 && rmsprop != nullptr && rmsprop->centered) {
-    fail(ErrorKind::unsupported,
-         "optimizer: centered rmsprop subtracts one average from another, for which state in bf16 "
-         "has too few digits; keep it in f32, or leave out centered");
-  }
+  if (precision == StatePrecision::f32) return;
+  const auto check_one = []<class T>(const T& o) {
+    const OptimizerRow<T> row = row_of(o);
+    const std::string_view reason = row.needs_f32 == nullptr ? "" : row.needs_f32(o);
+    if (!reason.empty()) fail(ErrorKind::unsupported, "optimizer: ", reason);
+  };
+  std::visit(check_one, optimizer);
 }
 
 AddedUpdate add_update(Builder& builder, const Optimizer& optimizer, const ParameterGradient& pair,

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/ops/builder.h"
+#include "optim/optimizer_row.h"
 
 namespace graft {
 
-// Plain settings with PyTorch's names, defaults and formulas (torch.optim). To add an optimizer: an
-// update op (core/ops/update.cpp), a struct here, a row in optimizer.cpp.
+// Plain settings with PyTorch's names, defaults and formulas (torch.optim), and the row of each.
 
 struct SGD {
   float lr = 1e-3F;
@@ -19,6 +19,21 @@ struct SGD {
   float dampening = 0.0F;
   float weight_decay = 0.0F;
   bool nesterov = false;
+
+  static OptimizerRow<SGD> row() {
+    using Range = OptimizerSetting<SGD>::Range;
+    return {.name = "sgd",
+            .op = "SgdUpdate",
+            .settings = {{"momentum", &SGD::momentum},
+                         {"dampening", &SGD::dampening, Range::any},
+                         {"weight_decay", &SGD::weight_decay},
+                         {"nesterov", &SGD::nesterov}},
+            .state = {{"momentum", [](const SGD& o) { return o.momentum != 0.0F; }}},
+            .problem = [](const SGD& o) -> std::string_view {
+              if (!o.nesterov || (o.momentum > 0.0F && o.dampening == 0.0F)) return "";
+              return "nesterov is on, wanted momentum above 0 and no dampening";
+            }};
+  }
 };
 
 /// Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2014. Weight decay joins the
@@ -29,6 +44,17 @@ struct Adam {
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
   float weight_decay = 0.0F;
+
+  static OptimizerRow<Adam> row() {
+    using Range = OptimizerSetting<Adam>::Range;
+    return {.name = "adam",
+            .op = "AdamUpdate",
+            .settings = {{"beta1", &Adam::beta1, Range::share},
+                         {"beta2", &Adam::beta2, Range::share},
+                         {"epsilon", &Adam::epsilon},
+                         {"weight_decay", &Adam::weight_decay}},
+            .state = {{"mean"}, {"square"}}};
+  }
 };
 
 /// Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2017.
@@ -38,6 +64,18 @@ struct AdamW {
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
   float weight_decay = 1e-2F;
+
+  static OptimizerRow<AdamW> row() {
+    using Range = OptimizerSetting<AdamW>::Range;
+    return {.name = "adamw",
+            .op = "AdamUpdate",
+            .settings = {{"beta1", &AdamW::beta1, Range::share},
+                         {"beta2", &AdamW::beta2, Range::share},
+                         {"epsilon", &AdamW::epsilon},
+                         {"weight_decay", &AdamW::weight_decay}},
+            .state = {{"mean"}, {"square"}},
+            .flags = {"decoupled"}};
+  }
 };
 
 /// Hinton, "Neural Networks for Machine Learning", lecture 6e.
@@ -48,6 +86,25 @@ struct RMSprop {
   float weight_decay = 0.0F;
   float momentum = 0.0F;
   bool centered = false;
+
+  static OptimizerRow<RMSprop> row() {
+    using Range = OptimizerSetting<RMSprop>::Range;
+    return {.name = "rmsprop",
+            .op = "RmspropUpdate",
+            .settings = {{"alpha", &RMSprop::alpha, Range::share},
+                         {"epsilon", &RMSprop::epsilon},
+                         {"momentum", &RMSprop::momentum},
+                         {"weight_decay", &RMSprop::weight_decay},
+                         {"centered", &RMSprop::centered}},
+            .state = {{"square"},
+                      {"momentum", [](const RMSprop& o) { return o.momentum != 0.0F; }},
+                      {"mean", [](const RMSprop& o) { return o.centered; }}},
+            .needs_f32 = [](const RMSprop& o) -> std::string_view {
+              if (!o.centered) return "";
+              return "centered rmsprop subtracts one average from another, for which state in bf16 "
+                     "has too few digits; keep it in f32, or leave out centered";
+            }};
+  }
 };
 
 /// Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011.
@@ -56,6 +113,15 @@ struct Adagrad {
   float lr_decay = 0.0F;
   float epsilon = 1e-10F;
   float weight_decay = 0.0F;
+
+  static OptimizerRow<Adagrad> row() {
+    return {.name = "adagrad",
+            .op = "AdagradUpdate",
+            .settings = {{"lr_decay", &Adagrad::lr_decay},
+                         {"epsilon", &Adagrad::epsilon},
+                         {"weight_decay", &Adagrad::weight_decay}},
+            .state = {{"sum"}}};
+  }
 };
 
 using Optimizer = std::variant<SGD, Adam, AdamW, RMSprop, Adagrad>;
@@ -68,7 +134,9 @@ std::string_view name(const Optimizer& optimizer);
 
 float learning_rate(const Optimizer& optimizer);
 void set_learning_rate(Optimizer& optimizer, float lr);
-/// Throws Error{argument} if the optimizer has no such setting.
+/// Sets what its row calls so; a switch is on unless `value` is 0. Throws Error{argument} if the
+/// optimizer has no such setting.
+void set_setting(Optimizer& optimizer, std::string_view setting, float value);
 void set_momentum(Optimizer& optimizer, float momentum);
 void set_weight_decay(Optimizer& optimizer, float weight_decay);
 

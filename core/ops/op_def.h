@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -90,6 +91,26 @@ struct MixedPrecision {
 inline const MixedPrecision kProduct{MixedPrecision::Kind::product};
 inline const MixedPrecision kFollows{MixedPrecision::Kind::follows};
 
+/// Multiply-adds of one run of the node: those of its products. Nothing when a shape that they need
+/// is not known. Throws Error{shape} if they overflow.
+using MultiplyAdds = std::optional<std::int64_t> (*)(const Node& node);
+
+/// From what random numbers follow.
+enum class Draws {
+  nothing,        ///< it draws none
+  by_attributes,  ///< from attributes and RunState::step: a copy of the node draws the same
+  by_node,        ///< from a stream of the node's own: a copy of it may draw others
+};
+
+/// The op that does what an update does with a gradient that is a product of matrices, and makes
+/// that itself. It reads one factor in place of the gradient, and the other as its last input.
+struct ProductForm {
+  std::string_view op = "";  ///< internal; empty where there is none
+  /// Whether the update adds a multiple of the gradient to the parameter and does no more. Null: it
+  /// never does.
+  bool (*only_adds)(const Node& update) = nullptr;
+};
+
 /// All that Graft knows about an op, in one place: the registry drives inference, autograd,
 /// planning, tests, docs and `graft inspect`. Kernels register beside it, per device.
 struct OpDef {
@@ -109,6 +130,18 @@ struct OpDef {
   /// Inputs that usually hold trained parameters, to choose what trains by default.
   std::vector<int> weights = {};
   MixedPrecision mixed_precision = {};
+  /// Null where no products of matrices are summed: the run takes as long as its memory does.
+  MultiplyAdds multiply_adds = nullptr;
+  Draws draws = Draws::nothing;
+  /// Each element of the outputs is one of input 0, or of any input where the first is variadic,
+  /// and which one does not depend on those elements.
+  bool only_moves = false;
+  /// No element of an input is read: its shape, and its type, say all.
+  bool reads_only_shapes = false;
+  /// One input and, by its rule, a gradient that is one element-wise op: fused ops may apply both
+  /// to parts of their own results.
+  bool is_activation = false;
+  ProductForm product_form = {};
   Backward backward;  ///< no default: each op says how it is differentiated, or why not
   Samples samples;    ///< an op without samples fails the sweep
 

@@ -5,7 +5,6 @@
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
-#include "core/passes/random_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -28,13 +27,8 @@ bool all_types_known(const Node& node) {
   return std::ranges::all_of(node.inputs(), known);
 }
 
-/// Shape, Size and EyeLike read no elements, only a shape.
-bool reads_only_shape(const Node& node) {
-  return node.is("Shape") || node.is("Size") || node.is("EyeLike");
-}
-
 bool has_constant_inputs(const Node& node) {
-  if (reads_only_shape(node)) return true;
+  if (OpRegistry::instance().get(node).reads_only_shapes) return true;
   return std::ranges::all_of(node.inputs(), [](const Value* input) {
     return input == nullptr || constant_of(input).defined();
   });
@@ -44,7 +38,7 @@ bool is_foldable(const Node& node) {
   bool has_body = false;
   for_each_body(node, [&](const Graph&) { has_body = true; });
   const OpDef* const def = OpRegistry::instance().find(node);
-  return def != nullptr && !def->updates_state() && !has_body && !is_random(node) &&
+  return def != nullptr && !def->updates_state() && !has_body && def->draws == Draws::nothing &&
          has_constant_inputs(node);
 }
 

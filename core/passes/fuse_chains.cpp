@@ -6,7 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "core/ops/math/elementwise_chain.h"
+#include "core/ops/chain_limits.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 

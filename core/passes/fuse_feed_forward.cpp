@@ -1,7 +1,7 @@
 // f(x w1 + b1) w2 + b2, as exporters write it: a MatMul and an Add, or a Gemm.
 #include <algorithm>
 
-#include "core/ops/attention/feed_forward.h"
+#include "core/ops/registry.h"
 #include "core/passes/pass.h"
 #include "core/passes/rewrite.h"
 
@@ -33,7 +33,8 @@ struct Linear {
 };
 
 bool is_activation(const Node& node) {
-  return node.domain().empty() && feed_forward::is_activation(node.op_type());
+  const OpDef* const def = OpRegistry::instance().find(node);
+  return def != nullptr && def->is_activation && node.domain().empty();
 }
 
 const Pattern x = any();

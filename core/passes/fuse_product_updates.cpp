@@ -2,18 +2,19 @@
 
 #include "core/ops/alias.h"
 #include "core/ops/registry.h"
-#include "core/ops/train/product_update.h"
 #include "core/passes/pass.h"
 #include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
 
-/// Whether the update has a product form.
+/// Empty op where the node has none.
+const ProductForm& product_form_of(const Node& node) {
+  return OpRegistry::instance().get(node).product_form;
+}
+
 bool has_product_form(const Node& node) {
-  constexpr std::string_view kUpdate = "Update";
-  return node.domain() == kInternalDomain && node.op_type().ends_with(kUpdate) &&
-         OpRegistry::instance().find(product_form_name(node.op_type()), kInternalDomain) != nullptr;
+  return !product_form_of(node).op.empty();
 }
 
 /// The product that makes the gradient for this update alone.
@@ -28,7 +29,8 @@ const Pattern gradient =
 /// of both ops: where it fits no second cache, and has so few terms that a product in pieces costs
 /// little more than a whole one.
 bool pays(const Match& m) {
-  if (only_adds(m.root())) return true;
+  const ProductForm& form = product_form_of(m.root());
+  if (form.only_adds != nullptr && form.only_adds(m.root())) return true;
   constexpr std::size_t kSecondCacheBytes = std::size_t{1} << 20;
   constexpr std::size_t kOfOperands = 4;
   const std::size_t of_operands = m[a].value()->bytes() + m[b].value()->bytes();
@@ -54,7 +56,7 @@ Attributes joined_settings(const Match& m) {
 
 Results product_update(const Match& m) {
   const Node& update = m.root();
-  const std::string name = product_form_name(update.op_type());
+  const std::string_view name = product_form_of(update).op;
   const OpDef& def = *OpRegistry::instance().find(name, kInternalDomain);
   std::vector<Value*> inputs = update.inputs();
   inputs[1] = m[a].value();

@@ -5,7 +5,6 @@
 #include "core/base/pointer_map.h"
 #include "core/ops/alias.h"
 #include "core/ops/registry.h"
-#include "core/passes/random_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -151,7 +150,7 @@ class Repeater {
 
 bool can_repeat(const Node& node) {
   const OpDef& def = OpRegistry::instance().get(node);
-  if (def.is_dynamic || is_random(node)) return false;
+  if (def.is_dynamic || def.draws == Draws::by_node) return false;
   bool repeats = true;
   for_each_body(node, [&](const Graph& body) {
     for (const auto& inner : body.nodes()) repeats = repeats && can_repeat(*inner);

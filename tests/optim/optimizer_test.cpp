@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <map>
+#include <set>
 
 #include "core/graph/graph.h"
+#include "core/graph/print.h"
 #include "core/ops/evaluate.h"
+#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -151,6 +155,65 @@ TEST(Optimizer, Names) {
   set_learning_rate(optimizer, 0.5F);
   EXPECT_FLOAT_EQ(learning_rate(optimizer), 0.5F);
   EXPECT_THROW(set_momentum(optimizer, 0.9F), Error);
+}
+
+/// The graph of one update, printed.
+std::string printed_update(const Optimizer& optimizer) {
+  Graph graph;
+  Builder builder(graph);
+  Value* const parameter = graph.add_initializer("w", Tensor::zeros(DType::f32, {2, 3}));
+  parameter->is_variable = true;
+  const Expr lr = builder.expr(builder.constant(Tensor::scalar(0.1F)));
+  const Expr step = builder.expr(builder.constant(Tensor::scalar(std::int64_t{1})));
+  add_update(builder, optimizer, {parameter, builder.expr(parameter)}, {lr, step});
+  return print(graph);
+}
+
+/// A row that leaves out a setting would have it ignored.
+template <class T>
+void expect_row_lists_all_settings(const T& optimizer) {
+  const OptimizerRow<T> row = T::row();
+  std::size_t bytes = sizeof(float);  // lr
+  for (const OptimizerSetting<T>& setting : row.settings) {
+    const bool is_switch = std::holds_alternative<bool T::*>(setting.member);
+    bytes += is_switch ? sizeof(bool) : sizeof(float);
+    const bool needs_momentum = setting.name == "nesterov";
+    Optimizer plain = optimizer;
+    if (needs_momentum) set_momentum(plain, 0.25F);
+    Optimizer changed = plain;
+    set_setting(changed, setting.name, is_switch ? 1.0F : 0.25F);
+    EXPECT_NE(printed_update(changed), printed_update(plain))
+        << row.name << ": " << setting.name << " changes nothing of the update";
+  }
+  const std::size_t whole = (bytes + alignof(T) - 1) / alignof(T) * alignof(T);
+  EXPECT_EQ(whole, sizeof(T)) << row.name << ": its row lists other settings than it has";
+}
+
+TEST(Optimizer, RowsListAllSettings) {
+  for (const std::string& known : optimizer_names()) {
+    std::visit([](const auto& o) { expect_row_lists_all_settings(o); }, optimizer_from_name(known));
+  }
+}
+
+/// Attributes of update ops that no optimizer sets would be dead.
+TEST(Optimizer, UpdateOpsHaveTheStateAndTheAttributesOfRows) {
+  std::map<std::string_view, std::set<std::string_view>> given;
+  const auto note = [&]<class T>(const T& /*optimizer*/) {
+    const OptimizerRow<T> row = T::row();
+    const OpDef* const op = OpRegistry::instance().find(row.op, kInternalDomain);
+    ASSERT_NE(op, nullptr) << row.op;
+    constexpr std::size_t kFirstState = 4;
+    EXPECT_EQ(op->inputs.size(), kFirstState + row.state.size()) << row.name;
+    for (const OptimizerSetting<T>& setting : row.settings) given[row.op].insert(setting.name);
+    given[row.op].insert(row.flags.begin(), row.flags.end());
+  };
+  for (const std::string& known : optimizer_names()) std::visit(note, optimizer_from_name(known));
+  for (const auto& [name, settings] : given) {
+    for (const AttributeDef& attribute :
+         OpRegistry::instance().find(name, kInternalDomain)->attributes) {
+      EXPECT_TRUE(settings.contains(attribute.name)) << name << ": " << attribute.name;
+    }
+  }
 }
 
 TEST(Optimizer, RefusesSettingsWithoutSense) {

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "autograd/backward.h"
+#include "core/ops/registry.h"
 
 namespace graft::cli {
 namespace {
@@ -52,7 +53,8 @@ std::vector<std::string> what_stops_gradients(const Graph& graph, const Value* o
   const Values needed = upstream(graph, output);
   if (!dependent.contains(output)) return {"the output depends on no parameter"};
   for (const auto& node : graph.nodes()) {
-    if (node->is("Shape") || node->is("Size") || !reads_any(*node, reached)) continue;
+    const OpDef* const def = OpRegistry::instance().find(*node);
+    if ((def != nullptr && def->reads_only_shapes) || !reads_any(*node, reached)) continue;
     for (int i = 0; i < node->output_count(); ++i) {
       const Value* const value = node->output(i);
       if (value == nullptr || reached.contains(value) || !needed.contains(value)) continue;

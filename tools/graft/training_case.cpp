@@ -24,61 +24,26 @@ struct Record {
   Tolerance tolerance;
 };
 
-/// Sets `field` from the setting, if it is there, and takes it out of `settings`.
-void take(Json& settings, const char* key, float& field) {
-  const auto at = settings.find(key);
-  if (at == settings.end()) return;
-  field = at->get<float>();
-  settings.erase(at);
+float number_of(const Json& value) {
+  return value.is_boolean() ? static_cast<float>(value.get<bool>()) : value.get<float>();
 }
 
-void take_betas(Json& settings, float& beta1, float& beta2) {
-  const auto at = settings.find("betas");
-  if (at == settings.end()) return;
-  beta1 = at->at(0).get<float>();
-  beta2 = at->at(1).get<float>();
-  settings.erase(at);
+/// Settings go by PyTorch's names.
+void take_setting(Optimizer& optimizer, const std::string& key, const Json& value) {
+  if (key == "lr") {
+    set_learning_rate(optimizer, number_of(value));
+  } else if (key == "betas") {
+    set_setting(optimizer, "beta1", number_of(value.at(0)));
+    set_setting(optimizer, "beta2", number_of(value.at(1)));
+  } else {
+    set_setting(optimizer, key == "eps" ? "epsilon" : key, number_of(value));
+  }
 }
 
-// Settings go by PyTorch's names.
-void take_own(Json& settings, SGD& sgd) {
-  take(settings, "momentum", sgd.momentum);
-  take(settings, "dampening", sgd.dampening);
-  sgd.nesterov = settings.value("nesterov", false);
-  settings.erase("nesterov");
-}
-void take_own(Json& settings, Adam& adam) {
-  take_betas(settings, adam.beta1, adam.beta2);
-  take(settings, "eps", adam.epsilon);
-}
-void take_own(Json& settings, AdamW& adam) {
-  take_betas(settings, adam.beta1, adam.beta2);
-  take(settings, "eps", adam.epsilon);
-}
-void take_own(Json& settings, RMSprop& rmsprop) {
-  take(settings, "alpha", rmsprop.alpha);
-  take(settings, "eps", rmsprop.epsilon);
-  take(settings, "momentum", rmsprop.momentum);
-  rmsprop.centered = settings.value("centered", false);
-  settings.erase("centered");
-}
-void take_own(Json& settings, Adagrad& adagrad) {
-  take(settings, "lr_decay", adagrad.lr_decay);
-  take(settings, "eps", adagrad.epsilon);
-}
-
-Optimizer parse_optimizer(Json settings) {
+Optimizer parse_optimizer(const Json& settings) {
   Optimizer optimizer = optimizer_from_name(settings.at("type").get<std::string>());
-  settings.erase("type");
-  std::visit(
-      [&](auto& chosen) {
-        take(settings, "lr", chosen.lr);
-        take(settings, "weight_decay", chosen.weight_decay);
-        take_own(settings, chosen);
-      },
-      optimizer);
-  if (!settings.empty()) {
-    fail(ErrorKind::unsupported, "optimizer setting '", settings.begin().key(), "' is not known");
+  for (const auto& [key, value] : settings.items()) {
+    if (key != "type") take_setting(optimizer, key, value);
   }
   return optimizer;
 }

@@ -2,27 +2,25 @@
 
 #include "core/ops/attention/feed_forward.h"
 #include "core/ops/builder.h"
+#include "core/ops/cost.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
+#include "core/ops/shape_rules.h"
 
 namespace graft {
 namespace {
 
-void require_dim(const InferContext& context, int input, int axis, const Dim& wanted) {
+void require_last_dim(const InferContext& context, int input, const Dim& wanted) {
   const SymShape* const shape = context.shape(input);
-  if (shape == nullptr) return;
-  const Dim& found = (*shape)[axis < 0 ? shape->rank() + axis : axis];
-  if (found.is_known() && wanted.is_known() && found.value() != wanted.value()) {
-    context.fail(ErrorKind::shape, "input ", input, " has the shape ", *shape, ", wanted ", wanted,
-                 " at axis ", axis);
-  }
+  if (shape != nullptr) require_dim(context, input, shape->rank() - 1, wanted);
 }
 
 /// Checks x, w1, w2, b1 and the activation.
 void check_operands(const InferContext& context, int b1) {
   using namespace feed_forward;
   const std::string activation = context.attributes().get_string("activation", "");
-  if (!is_activation(activation)) {
+  const OpDef* const def = OpRegistry::instance().find(activation);
+  if (def == nullptr || !def->is_activation) {
     context.fail(ErrorKind::model, "'", activation, "' is no activation of hidden values");
   }
   context.require_same_dtype({kX, kW1, kW2, b1});
@@ -32,7 +30,7 @@ void check_operands(const InferContext& context, int b1) {
   context.require_rank(b1, 1, 1);
   const SymShape* const w1 = context.shape(kW1);
   if (w1 == nullptr) return;
-  require_dim(context, kX, -1, (*w1)[0]);
+  require_last_dim(context, kX, (*w1)[0]);
   require_dim(context, kW2, 0, (*w1)[1]);
   require_dim(context, b1, 0, (*w1)[1]);
 }
@@ -61,7 +59,7 @@ void infer_feed_forward_grad(InferContext& context) {
   check_operands(context, kGradB1);
   context.require_same_dtype({kX, kGradDy});
   const SymShape* const w2 = context.shape(kW2);
-  if (w2 != nullptr) require_dim(context, kGradDy, -1, (*w2)[1]);
+  if (w2 != nullptr) require_last_dim(context, kGradDy, (*w2)[1]);
   for (const int i : {kX, kW1, kW2}) context.copy_type(i, i);
   if (context.has_input(kGradB1)) context.copy_type(kGradB1, 3);
 }
@@ -159,6 +157,19 @@ std::vector<Sample> feed_forward_grad_samples() {
   return samples;
 }
 
+/// Each row meets the weights so many times.
+template <std::int64_t times_w1, std::int64_t times_w2>
+std::optional<std::int64_t> feed_forward_multiply_adds(const Node& node) {
+  using namespace feed_forward;
+  const std::optional<Shape> x = shape_if_known(node.input(kX));
+  const std::optional<Shape> w1 = shape_if_known(node.input(kW1));
+  const std::optional<Shape> w2 = shape_if_known(node.input(kW2));
+  if (!x || !w1 || !w2 || x->rank() == 0) return std::nullopt;
+  return checked_multiply(
+      x->size(0, x->rank() - 1),
+      checked_add(checked_multiply(w1->size(), times_w1), checked_multiply(w2->size(), times_w2)));
+}
+
 const std::vector<AttributeDef> kAttributes{{"activation", AttributeType::text, true},
                                             {"approximate", AttributeType::text},
                                             {"alpha", AttributeType::number}};
@@ -177,6 +188,7 @@ void register_feed_forward(OpRegistry& registry) {
                 .outputs = {{"y"}},
                 .attributes = kAttributes,
                 .infer = infer_feed_forward,
+                .multiply_adds = feed_forward_multiply_adds<1, 1>,
                 .backward = feed_forward_rule,
                 .samples = feed_forward_samples});
   registry.add({.name = "FeedForwardGrad",
@@ -190,6 +202,8 @@ void register_feed_forward(OpRegistry& registry) {
                 .infer = infer_feed_forward_grad,
                 .aliases = {{0, feed_forward::kX, AliasKind::in_place},
                             {0, feed_forward::kGradDy, AliasKind::in_place}},
+                // The first again, and both twice.
+                .multiply_adds = feed_forward_multiply_adds<3, 2>,
                 .backward = NotDifferentiable{"second derivatives of FeedForward are not offered"},
                 .samples = feed_forward_grad_samples});
 }

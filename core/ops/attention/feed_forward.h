@@ -11,10 +11,6 @@ namespace graft::feed_forward {
 /// Where operands stand among the inputs of FeedForward and FeedForwardGrad.
 enum Input { kX, kW1, kW2, kForwardB1 = 3, kForwardB2, kGradDy = 3, kGradB1 };
 
-/// Whether FeedForward takes the op as its activation: one input, and a gradient that is one
-/// element-wise op.
-bool is_activation(std::string_view op);
-
 /// x: [rows, width], hidden values: [rows, hidden], y: [rows, columns].
 struct Sizes {
   explicit Sizes(const KernelRequest& request);

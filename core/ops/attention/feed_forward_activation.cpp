@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 
 #include "core/ops/attention/feed_forward.h"
@@ -7,17 +6,6 @@
 #include "core/ops/registry.h"
 
 namespace graft::feed_forward {
-namespace {
-
-constexpr std::array<std::string_view, 8> kActivations{"Gelu", "HardSwish", "LeakyRelu", "Mish",
-                                                       "Relu", "Sigmoid",   "Swish",     "Tanh"};
-
-}  // namespace
-
-bool is_activation(std::string_view op) {
-  return std::ranges::find(kActivations, op) != kActivations.end();
-}
-
 Sizes::Sizes(const KernelRequest& request)
     : width(request.shape(kW1)[0]), hidden(request.shape(kW1)[1]), columns(request.shape(kW2)[1]) {
   const Shape& x = request.shape(kX);

@@ -2,6 +2,7 @@
 
 #include "core/ops/attention/tiled_attention.h"
 #include "core/ops/builder.h"
+#include "core/ops/cost.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -225,6 +226,23 @@ std::vector<Expr> attention_rule(const Gradient& g) {
   return result;
 }
 
+/// Every query meets every key `times_depth` times, and the values so many times.
+template <std::int64_t times_depth, std::int64_t times_values>
+std::optional<std::int64_t> attention_multiply_adds(const Node& node) {
+  const bool is_stack = node.attributes.has("stack_axis");
+  const std::optional<Shape> x = shape_if_known(node.input(query));
+  const std::optional<Shape> k = is_stack ? x : shape_if_known(node.input(key));
+  const std::optional<Shape> v = is_stack ? x : shape_if_known(node.input(value));
+  if (!x || !k || !v) return std::nullopt;
+  const Shape q = query_shape(*x, node.attributes, node.label());
+  if (q.size() == 0) return 0;
+  const auto last = [](const Shape& shape) { return shape[shape.rank() - 1]; };
+  // The axis of a stack comes behind that of the sequence.
+  const std::int64_t keys = (*k)[sequence_axis(node.attributes, q.rank(), node.label())];
+  const std::int64_t each = times_depth * last(q) + times_values * last(*v);
+  return checked_multiply(checked_multiply(q.size() / last(q), keys), each);
+}
+
 const std::vector<AttributeDef> kAttributes{{"scale", AttributeType::number},
                                             {"sequence_axis", AttributeType::integer},
                                             {"stack_axis", AttributeType::integer}};
@@ -250,6 +268,7 @@ void register_tiled_attention(OpRegistry& registry) {
        .outputs = {{"y"}, {"log_sum_exp"}},
        .attributes = kAttributes,
        .infer = infer_attention,
+       .multiply_adds = attention_multiply_adds<1, 1>,
        .backward = attention_rule,
        .samples = tiled_attention_samples});
   registry.add({.name = "TiledAttentionGrad",
@@ -267,6 +286,8 @@ void register_tiled_attention(OpRegistry& registry) {
                 .aliases = {{0, query, AliasKind::in_place},
                             {1, key, AliasKind::in_place},
                             {2, value, AliasKind::in_place}},
+                // The scores again, and two products more for each of the two.
+                .multiply_adds = attention_multiply_adds<3, 2>,
                 .backward = NotDifferentiable{"second derivatives of attention are not offered"},
                 .samples = tiled_attention_grad_samples});
 }

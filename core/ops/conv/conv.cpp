@@ -1,3 +1,4 @@
+#include "core/ops/conv/conv_cost.h"
 #include "core/ops/kernels/conv_expr.h"
 #include "core/ops/kernels/conv_geometry.h"
 #include "core/ops/registry.h"
@@ -243,6 +244,7 @@ void register_conv(OpRegistry& registry) {
                 .layout = {LayoutRule::Kind::each, {0}, {0}},
                 .weights = {1, 2},
                 .mixed_precision = kProduct,
+                .multiply_adds = gathering_multiply_adds,
                 .backward = conv_rule,
                 .samples = conv_samples});
   // dx of Conv, of the shape given as attribute; plus an addend of that shape.
@@ -254,6 +256,7 @@ void register_conv(OpRegistry& registry) {
                 .infer = infer_conv_input_grad,
                 .aliases = {{0, 2, AliasKind::in_place}},
                 .layout = {LayoutRule::Kind::each, {0, 2}, {0}},
+                .multiply_adds = spreading_multiply_adds,
                 .backward = conv_input_grad_rule,
                 .samples = conv_input_grad_samples});
   // dw of Conv, of the shape given as attribute; and the bias gradient: dy summed but for channels.
@@ -264,6 +267,7 @@ void register_conv(OpRegistry& registry) {
                 .attributes = attributes_with_shape(),
                 .infer = infer_conv_weight_grad,
                 .layout = {LayoutRule::Kind::each, {0, 1}, {}},
+                .multiply_adds = weight_grad_multiply_adds,
                 .backward = conv_weight_grad_rule,
                 .samples = conv_weight_grad_samples});
 }

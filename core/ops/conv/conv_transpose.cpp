@@ -1,3 +1,4 @@
+#include "core/ops/conv/conv_cost.h"
 #include "core/ops/kernels/conv_expr.h"
 #include "core/ops/kernels/conv_geometry.h"
 #include "core/ops/registry.h"
@@ -140,6 +141,7 @@ void register_conv_transpose(OpRegistry& registry) {
                 .layout = {LayoutRule::Kind::each, {0}, {0}},
                 .weights = {1, 2},
                 .mixed_precision = kProduct,
+                .multiply_adds = spreading_multiply_adds,
                 .backward = conv_transpose_rule,
                 .samples = samples});
 }

@@ -54,6 +54,13 @@ inline OpDef activation_gradient_row(std::string_view name, std::string_view sav
           .samples = samples};
 }
 
+/// Registers an activation whose gradient is one op, and that.
+inline void add_with_gradient(OpRegistry& registry, OpDef activation, OpDef gradient) {
+  activation.is_activation = true;
+  registry.add(std::move(activation));
+  registry.add(std::move(gradient));
+}
+
 /// Samples of a fused gradient: those of the activation, with a second input dY.
 inline std::vector<Sample> gradient_samples(std::vector<Sample> samples) {
   for (Sample& sample : samples) {

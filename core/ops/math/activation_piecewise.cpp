@@ -35,25 +35,27 @@ std::vector<Sample> relu_samples() {
 
 /// At 0 the gradient is 0, as in PyTorch. What is saved is Y, which the next layer keeps anyway.
 void register_relu(OpRegistry& registry) {
-  registry.add(activation_row(
-      "Relu", {{6}, {13, "bfloat16"}, {14, "signed integers"}}, {},
-      [](const Gradient& g) -> Gradients {
-        return {call_internal("ReluGrad", {g.y(), g.dy()})};
-      },
-      relu_samples));
-  registry.add(activation_gradient_row("ReluGrad", "Y", {}, kinked_gradient_samples));
+  add_with_gradient(registry,
+                    activation_row(
+                        "Relu", {{6}, {13, "bfloat16"}, {14, "signed integers"}}, {},
+                        [](const Gradient& g) -> Gradients {
+                          return {call_internal("ReluGrad", {g.y(), g.dy()})};
+                        },
+                        relu_samples),
+                    activation_gradient_row("ReluGrad", "Y", {}, kinked_gradient_samples));
 }
 
 /// At 0 the slope is that of the negative side, as in PyTorch.
 void register_leaky_relu(OpRegistry& registry) {
-  registry.add(activation_row(
-      "LeakyRelu", {{6}, {16, "bfloat16"}}, kAlpha,
-      [](const Gradient& g) -> Gradients {
-        return {call_internal("LeakyReluGrad", {g.x(), g.dy()}, g.attributes())};
-      },
-      alpha_samples));
-  registry.add(activation_gradient_row("LeakyReluGrad", "X", kAlpha,
-                                       [] { return gradient_samples(alpha_samples()); }));
+  add_with_gradient(registry,
+                    activation_row(
+                        "LeakyRelu", {{6}, {16, "bfloat16"}}, kAlpha,
+                        [](const Gradient& g) -> Gradients {
+                          return {call_internal("LeakyReluGrad", {g.x(), g.dy()}, g.attributes())};
+                        },
+                        alpha_samples),
+                    activation_gradient_row("LeakyReluGrad", "X", kAlpha,
+                                            [] { return gradient_samples(alpha_samples()); }));
 }
 
 void infer_prelu(InferContext& context) {
@@ -168,13 +170,14 @@ void register_hard_sigmoid(OpRegistry& registry) {
 
 /// At -3 the gradient is 0 and at 3 it is 1.
 void register_hard_swish(OpRegistry& registry) {
-  registry.add(activation_row(
-      "HardSwish", {{14}, {22, "bfloat16"}}, {},
-      [](const Gradient& g) -> Gradients {
-        return {call_internal("HardSwishGrad", {g.x(), g.dy()})};
-      },
-      kinked_samples));
-  registry.add(activation_gradient_row("HardSwishGrad", "X", {}, kinked_gradient_samples));
+  add_with_gradient(registry,
+                    activation_row(
+                        "HardSwish", {{14}, {22, "bfloat16"}}, {},
+                        [](const Gradient& g) -> Gradients {
+                          return {call_internal("HardSwishGrad", {g.x(), g.dy()})};
+                        },
+                        kinked_samples),
+                    activation_gradient_row("HardSwishGrad", "X", {}, kinked_gradient_samples));
 }
 
 /// x + bias below -lambd, x - bias above lambd, else 0, where the gradient is 0 too. Integers are

@@ -55,15 +55,20 @@ Expr fused(std::string_view op, const Expr& saved, const Gradient& g) {
 
 void register_sigmoids(OpRegistry& registry) {
   const std::vector<Since> since{{6}, {13, "bfloat16"}};
-  registry.add(activation_row(
-      "Sigmoid", since, {},
-      [](const Gradient& g) -> Gradients { return {fused("SigmoidGrad", g.y(), g)}; },
-      wide_samples));
-  registry.add(activation_gradient_row("SigmoidGrad", "Y", {}, unit_gradient_samples));
-  registry.add(activation_row(
-      "Tanh", since, {},
-      [](const Gradient& g) -> Gradients { return {fused("TanhGrad", g.y(), g)}; }, wide_samples));
-  registry.add(activation_gradient_row("TanhGrad", "Y", {}, unit_gradient_samples));
+  add_with_gradient(
+      registry,
+      activation_row(
+          "Sigmoid", since, {},
+          [](const Gradient& g) -> Gradients { return {fused("SigmoidGrad", g.y(), g)}; },
+          wide_samples),
+      activation_gradient_row("SigmoidGrad", "Y", {}, unit_gradient_samples));
+  add_with_gradient(
+      registry,
+      activation_row(
+          "Tanh", since, {},
+          [](const Gradient& g) -> Gradients { return {fused("TanhGrad", g.y(), g)}; },
+          wide_samples),
+      activation_gradient_row("TanhGrad", "Y", {}, unit_gradient_samples));
 }
 
 void register_gated(OpRegistry& registry) {
@@ -73,19 +78,24 @@ void register_gated(OpRegistry& registry) {
       "Gelu", {{20}}, approximate,
       [](const Gradient& g) -> Gradients { return {fused("GeluGrad", g.x(), g)}; }, gelu_samples);
   gelu.infer = infer_gelu;
-  registry.add(std::move(gelu));
-  registry.add(activation_gradient_row("GeluGrad", "X", approximate,
-                                       [] { return gradient_samples(gelu_samples()); }));
-  registry.add(activation_row(
-      "Swish", {{24}}, alpha,
-      [](const Gradient& g) -> Gradients { return {fused("SwishGrad", g.x(), g)}; },
-      swish_samples));
-  registry.add(activation_gradient_row("SwishGrad", "X", alpha,
-                                       [] { return gradient_samples(swish_samples()); }));
-  registry.add(activation_row(
-      "Mish", {{18}, {22, "bfloat16"}}, {},
-      [](const Gradient& g) -> Gradients { return {fused("MishGrad", g.x(), g)}; }, wide_samples));
-  registry.add(activation_gradient_row("MishGrad", "X", {}, wide_gradient_samples));
+  add_with_gradient(registry, std::move(gelu),
+                    activation_gradient_row("GeluGrad", "X", approximate,
+                                            [] { return gradient_samples(gelu_samples()); }));
+  add_with_gradient(
+      registry,
+      activation_row(
+          "Swish", {{24}}, alpha,
+          [](const Gradient& g) -> Gradients { return {fused("SwishGrad", g.x(), g)}; },
+          swish_samples),
+      activation_gradient_row("SwishGrad", "X", alpha,
+                              [] { return gradient_samples(swish_samples()); }));
+  add_with_gradient(
+      registry,
+      activation_row(
+          "Mish", {{18}, {22, "bfloat16"}}, {},
+          [](const Gradient& g) -> Gradients { return {fused("MishGrad", g.x(), g)}; },
+          wide_samples),
+      activation_gradient_row("MishGrad", "X", {}, wide_gradient_samples));
 }
 
 void register_soft(OpRegistry& registry) {

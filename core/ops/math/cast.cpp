@@ -134,6 +134,7 @@ void register_cast(OpRegistry& registry) {
                 .attributes = attributes,
                 .infer = infer_cast,
                 .layout = kElementwise,
+                .only_moves = true,
                 .backward = cast_rule,
                 .samples = cast_samples});
   registry.add({.name = "CastLike",
@@ -142,6 +143,7 @@ void register_cast(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = rounding,
                 .infer = infer_cast_like,
+                .only_moves = true,
                 .backward = cast_rule,
                 .samples = cast_like_samples});
   registry.add({.name = "BitCast",

@@ -228,6 +228,35 @@ std::vector<Sample> eye_like_samples() {
   };
 }
 
+void add_shape_readers(OpRegistry& registry) {
+  registry.add({.name = "Shape",
+                .since = {{1}, {13}, {15, "start and end"}, {19}, {21}, {23}, {24}, {25}},
+                .inputs = {{"data"}},
+                .outputs = {{"shape"}},
+                .attributes = {{"start", AttributeType::integer}, {"end", AttributeType::integer}},
+                .infer = infer_shape,
+                .reads_only_shapes = true,
+                .backward = kOnlyShape,
+                .samples = shape_samples});
+  registry.add({.name = "Size",
+                .since = {{1}, {13}, {19}, {21}, {23}, {24}, {25}},
+                .inputs = {{"data"}},
+                .outputs = {{"size"}},
+                .infer = infer_size,
+                .reads_only_shapes = true,
+                .backward = kOnlyShape,
+                .samples = size_samples});
+  registry.add({.name = "EyeLike",
+                .since = {{9}, {22}},
+                .inputs = {{"input"}},
+                .outputs = {{"output"}},
+                .attributes = {{"dtype", AttributeType::integer}, {"k", AttributeType::integer}},
+                .infer = infer_eye_like,
+                .reads_only_shapes = true,
+                .backward = kOnlyShape,
+                .samples = eye_like_samples});
+}
+
 }  // namespace
 
 /// Constant, ConstantOfShape, Shape, Size, Range, EyeLike: what does not depend on float inputs.
@@ -257,21 +286,6 @@ void register_constant(OpRegistry& registry) {
                 .infer = infer_constant_of_shape,
                 .backward = kNoInput,
                 .samples = constant_of_shape_samples});
-  registry.add({.name = "Shape",
-                .since = {{1}, {13}, {15, "start and end"}, {19}, {21}, {23}, {24}, {25}},
-                .inputs = {{"data"}},
-                .outputs = {{"shape"}},
-                .attributes = {{"start", AttributeType::integer}, {"end", AttributeType::integer}},
-                .infer = infer_shape,
-                .backward = kOnlyShape,
-                .samples = shape_samples});
-  registry.add({.name = "Size",
-                .since = {{1}, {13}, {19}, {21}, {23}, {24}, {25}},
-                .inputs = {{"data"}},
-                .outputs = {{"size"}},
-                .infer = infer_size,
-                .backward = kOnlyShape,
-                .samples = size_samples});
   registry.add({.name = "Range",
                 .since = {{11}, {27, "stash_type"}},
                 .inputs = {{"start"}, {"limit"}, {"delta"}},
@@ -280,14 +294,7 @@ void register_constant(OpRegistry& registry) {
                 .infer = infer_range,
                 .backward = NotDifferentiable{"its length depends on its inputs"},
                 .samples = range_samples});
-  registry.add({.name = "EyeLike",
-                .since = {{9}, {22}},
-                .inputs = {{"input"}},
-                .outputs = {{"output"}},
-                .attributes = {{"dtype", AttributeType::integer}, {"k", AttributeType::integer}},
-                .infer = infer_eye_like,
-                .backward = kOnlyShape,
-                .samples = eye_like_samples});
+  add_shape_readers(registry);
 }
 
 }  // namespace graft

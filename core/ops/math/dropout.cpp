@@ -148,7 +148,7 @@ std::vector<Sample> training_samples() {
 /// Dropout, and DropoutTraining, which training steps use instead: whether element i survives
 /// depends on (seed, op id, RunState::step, i) alone, so the mask is never stored. A Dropout
 /// without a seed has seed 0; two nodes still differ, by the names of their outputs. One with a
-/// seed, and so a gradient with `twister`, draws the reference's numbers (random_internal.h).
+/// seed, and so a gradient with `twister`, draws the reference's numbers (random.h).
 void register_dropout(OpRegistry& registry) {
   registry.add(
       {.name = "Dropout",
@@ -165,6 +165,7 @@ void register_dropout(OpRegistry& registry) {
        .infer = infer_dropout,
        .upgrade = upgrade_dropout,
        .aliases = {{0, 0, AliasKind::in_place}},
+       .draws = Draws::by_node,
        .backward = dropout_rule,
        .samples = dropout_samples});
   registry.add({.name = "DropoutTraining",
@@ -178,6 +179,7 @@ void register_dropout(OpRegistry& registry) {
                                {"twister", AttributeType::integer}},
                 .infer = infer_training,
                 .aliases = {{0, 0, AliasKind::in_place}},
+                .draws = Draws::by_attributes,
                 .backward = training_rule,
                 .samples = training_samples});
 }

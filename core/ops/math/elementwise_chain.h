@@ -3,13 +3,9 @@
 #include <memory>
 
 #include "core/graph/graph.h"
+#include "core/ops/chain_limits.h"
 
 namespace graft {
-
-/// What a chain holds at most: its values are those of its body.
-inline constexpr int kMostChainInputs = 8;
-inline constexpr int kMostChainValues = 64;
-inline constexpr int kMostLinkInputs = 4;
 
 /// A copy of the chain's body in which the inputs have the types of the chain's, and all other
 /// types follow. Throws Error{model} if the body is none of a chain, Error{shape} if the results of

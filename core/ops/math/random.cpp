@@ -184,6 +184,8 @@ OpDef random_op(std::string_view name, bool is_like, std::string_view first,
           .outputs = {{"output"}},
           .attributes = std::move(attributes),
           .infer = is_like ? infer_random_like : infer_random,
+          .draws = Draws::by_node,
+          .reads_only_shapes = is_like,
           .backward = is_like ? Backward(no_gradient) : Backward(kDrawn),
           .samples = samples};
 }
@@ -206,6 +208,7 @@ void register_random(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = {{"dtype", AttributeType::integer}, {"seed", AttributeType::number}},
                 .infer = infer_bernoulli,
+                .draws = Draws::by_node,
                 .backward = no_gradient,
                 .samples = bernoulli_samples});
   registry.add({.name = "Multinomial",
@@ -216,6 +219,7 @@ void register_random(OpRegistry& registry) {
                                {"sample_size", AttributeType::integer},
                                {"seed", AttributeType::number}},
                 .infer = infer_multinomial,
+                .draws = Draws::by_node,
                 .backward = kDrawn,
                 .samples = multinomial_samples});
 }

@@ -194,6 +194,7 @@ void register_concat_split(OpRegistry& registry) {
                 .infer = infer_concat,
                 .upgrade = upgrade_concat,
                 .mixed_precision = kFollows,
+                .only_moves = true,
                 .backward = concat_rule,
                 .samples = concat_samples});
   registry.add(
@@ -205,6 +206,7 @@ void register_concat_split(OpRegistry& registry) {
        .infer = infer_split,
        .upgrade = upgrade_split,
        .mixed_precision = kFollows,
+       .only_moves = true,
        .backward = split_rule,
        .samples = split_samples});
 }

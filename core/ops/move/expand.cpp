@@ -116,6 +116,7 @@ void register_expand(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .infer = infer_expand,
                 .layout = {LayoutRule::Kind::elementwise, {0}},
+                .only_moves = true,
                 .backward = expand_rule,
                 .samples = expand_samples});
   registry.add({.name = "Tile",
@@ -123,6 +124,7 @@ void register_expand(OpRegistry& registry) {
                 .inputs = {{"input"}, {"repeats"}},
                 .outputs = {{"output"}},
                 .infer = infer_tile,
+                .only_moves = true,
                 .backward = tile_rule,
                 .samples = tile_samples});
 }

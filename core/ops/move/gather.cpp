@@ -233,6 +233,7 @@ void register_gather(OpRegistry& registry) {
                 .attributes = axis,
                 .infer = infer_gather,
                 .weights = {0},
+                .only_moves = true,
                 .backward = gather_rule,
                 .samples = gather_samples});
   registry.add({.name = "GatherGrad",
@@ -250,6 +251,7 @@ void register_gather(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = axis,
                 .infer = infer_gather_elements,
+                .only_moves = true,
                 .backward = gather_elements_rule,
                 .samples = gather_elements_samples});
   // The name of ScatterElements before opset 11.

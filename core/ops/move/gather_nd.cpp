@@ -206,6 +206,7 @@ void register_gather_nd(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = {{"batch_dims", AttributeType::integer}},
                 .infer = infer_gather_nd,
+                .only_moves = true,
                 .backward = gather_nd_rule,
                 .samples = gather_nd_samples});
   registry.add({.name = "GatherNDGrad",

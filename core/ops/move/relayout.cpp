@@ -19,6 +19,7 @@ void register_relayout(OpRegistry& registry) {
                 .outputs = {{"y"}},
                 .infer = infer_same,
                 .layout = {LayoutRule::Kind::each, {0}, {0}},
+                .only_moves = true,
                 .backward = NotDifferentiable{"layouts are chosen after differentiation"},
                 .samples = relayout_samples});
 }

@@ -240,6 +240,7 @@ std::vector<Sample> identity_samples() {
 OpDef view_op(OpDef def) {
   def.aliases = {{0, 0, AliasKind::view}};
   def.mixed_precision = kFollows;
+  def.only_moves = true;
   def.backward = reshape_back;
   return def;
 }

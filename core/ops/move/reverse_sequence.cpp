@@ -59,6 +59,7 @@ void register_reverse_sequence(OpRegistry& registry) {
                 .attributes = {{"batch_axis", AttributeType::integer},
                                {"time_axis", AttributeType::integer}},
                 .infer = infer_reverse_sequence,
+                .only_moves = true,
                 .backward = reverse_sequence_rule,
                 .samples = reverse_sequence_samples});
 }

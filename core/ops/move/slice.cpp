@@ -257,6 +257,7 @@ void register_slice(OpRegistry& registry) {
                 .infer = infer_slice,
                 .upgrade = upgrade_slice,
                 .mixed_precision = kFollows,
+                .only_moves = true,
                 .backward = slice_rule,
                 .samples = slice_samples});
   registry.add({.name = "SliceGrad",

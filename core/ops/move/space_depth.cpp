@@ -123,6 +123,7 @@ void register_space_depth(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = attributes,
                 .infer = infer_depth_to_space,
+                .only_moves = true,
                 .backward = Decomposition{expand_depth_to_space},
                 .samples = depth_to_space_samples});
   registry.add({.name = "SpaceToDepth",
@@ -131,6 +132,7 @@ void register_space_depth(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = attributes,
                 .infer = infer_space_to_depth,
+                .only_moves = true,
                 .backward = Decomposition{expand_space_to_depth},
                 .samples = space_to_depth_samples});
 }

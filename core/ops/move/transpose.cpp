@@ -76,6 +76,7 @@ void register_transpose(OpRegistry& registry) {
                 .attributes = {{"perm", AttributeType::integers}},
                 .infer = infer_transpose,
                 .mixed_precision = kFollows,
+                .only_moves = true,
                 .backward = transpose_rule,
                 .samples = transpose_samples});
 }

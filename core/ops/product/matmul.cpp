@@ -1,3 +1,4 @@
+#include "core/ops/cost.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -222,6 +223,15 @@ std::vector<Sample> batched_samples() {
   return samples;
 }
 
+/// Each element of the result is a sum over the last axis of a (the one before when transposed).
+std::optional<std::int64_t> product_multiply_adds(const Node& node) {
+  const std::optional<Shape> a = shape_if_known(node.input(0));
+  const std::optional<Shape> y = shape_if_known(node.output(0));
+  if (!a || !y || a->rank() == 0) return std::nullopt;
+  const bool is_transposed = a->rank() > 1 && node.attributes.get_int("transA", 0) != 0;
+  return checked_multiply(y->size(), (*a)[a->rank() - (is_transposed ? 2 : 1)]);
+}
+
 const std::vector<AttributeDef> kTransposes{{"transA", AttributeType::integer},
                                             {"transB", AttributeType::integer}};
 
@@ -237,6 +247,7 @@ void register_matmul(OpRegistry& registry) {
                 .infer = [](InferContext& context) { infer_product(context, 1); },
                 .weights = {0, 1},
                 .mixed_precision = kProduct,
+                .multiply_adds = product_multiply_adds,
                 .backward = matmul_rule,
                 .samples = matmul_samples});
   std::vector<AttributeDef> gemm_attributes = kTransposes;
@@ -251,6 +262,7 @@ void register_matmul(OpRegistry& registry) {
                 .aliases = {{0, 2, AliasKind::in_place}},
                 .weights = {0, 1, 2},
                 .mixed_precision = kProduct,
+                .multiply_adds = product_multiply_adds,
                 .backward = gemm_rule,
                 .samples = gemm_samples});
   registry.add({.name = "BatchedMatMul",
@@ -259,6 +271,7 @@ void register_matmul(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = kTransposes,
                 .infer = [](InferContext& context) { infer_product(context, 2); },
+                .multiply_adds = product_multiply_adds,
                 .backward = batched_rule,
                 .samples = batched_samples});
 }

@@ -1,6 +1,7 @@
 #include "core/ops/recurrent/recurrent.h"
 
 #include "core/ops/builder.h"
+#include "core/ops/cost.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -222,6 +223,17 @@ struct Names {
   std::string_view gradient;
 };
 
+/// Each step of each sample meets all of W and R, `times` times.
+template <std::int64_t times>
+std::optional<std::int64_t> recurrent_multiply_adds(const Node& node) {
+  const std::optional<Shape> x = shape_if_known(node.input(kX));
+  const std::optional<Shape> w = shape_if_known(node.input(kW));
+  const std::optional<Shape> r = shape_if_known(node.input(kR));
+  if (!x || !w || !r || x->rank() != 3) return std::nullopt;
+  const std::int64_t weights = checked_add(w->size(), r->size());
+  return checked_multiply(times, checked_multiply(x->size(0, 2), weights));
+}
+
 template <RecurrentKind kind>
 void add_gradient(OpRegistry& registry, std::string_view name) {
   constexpr Arity kOptional = Arity::optional;
@@ -249,6 +261,7 @@ void add_gradient(OpRegistry& registry, std::string_view name) {
                 .outputs = gradients,
                 .attributes = attributes_of(kind),
                 .infer = infer_grad,
+                .multiply_adds = recurrent_multiply_adds<2>,
                 .backward = NotDifferentiable{"second derivatives of recurrent layers are not "
                                               "supported"},
                 .samples = [] { return recurrent_grad_samples(kind); }});
@@ -278,6 +291,7 @@ void add_rows(OpRegistry& registry, const Names& names) {
                 .attributes = attributes_of(kind),
                 .infer = infer_recurrent,
                 .weights = weights,
+                .multiply_adds = recurrent_multiply_adds<1>,
                 .backward = Decomposition{training_form},
                 .samples = [] { return recurrent_samples(kind); }});
   outputs.insert(outputs.end(), {{"gates"}, {"states"}});
@@ -289,6 +303,7 @@ void add_rows(OpRegistry& registry, const Names& names) {
                 .attributes = attributes_of(kind),
                 .infer = infer_recurrent,
                 .weights = weights,
+                .multiply_adds = recurrent_multiply_adds<1>,
                 .backward = training_rule,
                 .samples = [] { return recurrent_training_samples(kind); }});
   add_gradient<kind>(registry, names.gradient);

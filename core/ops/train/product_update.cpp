@@ -1,12 +1,10 @@
-#include "core/ops/train/product_update.h"
-
+#include "core/ops/cost.h"
 #include "core/ops/train/product_update_kernels.h"
 
 namespace graft {
 namespace {
 
 constexpr std::string_view kUpdate = "Update";
-constexpr std::string_view kProductUpdate = "ProductUpdate";
 constexpr int kGradient = 1;
 
 bool flag(const Attributes& attributes, const char* name) {
@@ -31,6 +29,14 @@ void infer_product_update(InferContext& context) {
     context.fail(ErrorKind::shape, "the product of ", known[0], " and ", known[1],
                  ", transposed as wanted, does not fit a parameter ", known[2]);
   }
+}
+
+/// Those of a' b'.
+std::optional<std::int64_t> product_update_multiply_adds(const Node& node) {
+  const std::optional<Shape> w = shape_if_known(node.input(0));
+  const std::optional<Shape> a = shape_if_known(node.input(kGradient));
+  if (!a || !w || a->rank() != 2) return std::nullopt;
+  return checked_multiply(w->size(), (*a)[flag(node.attributes, "transA") ? 0 : 1]);
 }
 
 /// A matrix of as many elements.
@@ -84,29 +90,19 @@ std::vector<SampleProduct> sample_products() {
 
 }  // namespace
 
-std::string product_form_name(std::string_view update) {
-  return std::string(update.substr(0, update.size() - kUpdate.size())) +
-         std::string(kProductUpdate);
-}
-
-bool is_product_update(const Node& node) {
-  return node.domain() == kInternalDomain && node.op_type().ends_with(kProductUpdate);
-}
-
 bool only_adds(const Node& update) {
-  constexpr int kMomentum = 4;
-  const bool is_sgd = update.is("SgdUpdate", kInternalDomain) ||
-                      update.is(product_form_name("SgdUpdate"), kInternalDomain);
-  return is_sgd && update.input(kMomentum) == nullptr &&
-         update.attributes.get_float("weight_decay", 0.0F) == 0.0F;
+  const ProductForm& form = OpRegistry::instance().get(update).product_form;
+  return form.only_adds != nullptr && form.only_adds(update);
+}
+
+std::string product_form_name(std::string_view update) {
+  return std::string(update.substr(0, update.size() - kUpdate.size())) + "ProductUpdate";
 }
 
 std::vector<std::string_view> product_forms() {
   std::vector<std::string_view> names;
   for (const OpDef& def : OpRegistry::instance().all()) {
-    if (def.domain == kInternalDomain && def.name.ends_with(kProductUpdate)) {
-      names.push_back(def.name);
-    }
+    if (!def.product_form.op.empty()) names.push_back(def.product_form.op);
   }
   return names;
 }
@@ -120,6 +116,8 @@ OpDef product_form(const OpDef& update, std::string_view name, Samples samples) 
   def.attributes.push_back({"transB", AttributeType::integer});
   def.attributes.push_back({"scale", AttributeType::number});
   def.infer = infer_product_update;
+  def.multiply_adds = product_update_multiply_adds;
+  def.product_form.op = "";
   def.samples = samples;
   return def;
 }

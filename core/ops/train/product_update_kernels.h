@@ -7,7 +7,6 @@
 #include "core/ops/kernels/matmul.h"
 #include "core/ops/kernels/product.h"
 #include "core/ops/registry.h"
-#include "core/ops/train/product_update.h"
 
 namespace graft {
 
@@ -24,6 +23,9 @@ std::vector<Sample> with_products(const std::vector<Sample>& update, std::size_t
 /// Those of an update, and those with states once more with all states in bf16.
 std::vector<Sample> with_stored_states(std::vector<Sample> update);
 
+/// "AdamUpdate" -> "AdamProductUpdate".
+std::string product_form_name(std::string_view update);
+
 /// Registers an update and its product form.
 template <Samples samples>
 void add_update(OpRegistry& registry, OpDef update) {
@@ -31,6 +33,7 @@ void add_update(OpRegistry& registry, OpDef update) {
   static const std::size_t input_count = update.inputs.size();
   static const auto all = [] { return with_stored_states(samples()); };
   update.samples = all;
+  update.product_form.op = product_name;
   registry.add(update);
   registry.add(
       product_form(update, product_name, [] { return with_products(all(), input_count); }));
@@ -38,6 +41,9 @@ void add_update(OpRegistry& registry, OpDef update) {
 
 /// The names of all product forms.
 std::vector<std::string_view> product_forms();
+
+/// Whether an update, or its product form, does no more than that (ProductForm).
+bool only_adds(const Node& update);
 
 /// How a product form gets its gradient.
 MatMulProblem gradient_product(const KernelRequest& request);

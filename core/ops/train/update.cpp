@@ -61,6 +61,12 @@ Attribute number(std::string_view name, float value) {
   return {name, value};
 }
 
+/// Plain SGD.
+bool adds_a_multiple(const Node& sgd) {
+  constexpr int kMomentum = 4;
+  return sgd.input(kMomentum) == nullptr && sgd.attributes.get_float("weight_decay", 0.0F) == 0.0F;
+}
+
 std::vector<Sample> sgd_samples() {
   const Attributes momentum{number("momentum", 0.9F), number("weight_decay", 0.01F)};
   return {
@@ -249,6 +255,7 @@ void register_update(OpRegistry& registry) {
                       {"nesterov", AttributeType::integer}},
        .infer = infer_update,
        .aliases = {{0, 0, kState}, {1, 4, kState}},
+       .product_form = {.only_adds = adds_a_multiple},
        .backward = kUpdate});
   add_adaptive(registry);
   // buffer + scale * gradient: sums gradients over micro-batches.

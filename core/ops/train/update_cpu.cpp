@@ -222,11 +222,12 @@ Kernel make_assign(KernelRequest& request) {
 
 UpdateRule update_rule(const KernelRequest& request) {
   UpdateRule rule;
+  const OpRegistry& registry = OpRegistry::instance();
   const std::string& op = request.node().op_type();
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     visit_dtype(TypeList<T, BFloat16>{}, request.dtype(1), [&]<class G>() {
       for (const auto& [update, make] : kRules<T, G>) {
-        if (op == update || op == product_form_name(update)) {
+        if (op == update || op == registry.find(update, kInternalDomain)->product_form.op) {
           rule = with_stored_states<T>(request, make(request));
         }
       }

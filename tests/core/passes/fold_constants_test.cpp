@@ -44,6 +44,15 @@ TEST(FoldConstants, VariablesAndRandomOpsStay) {
   EXPECT_FALSE(fold_constants(graph)) << "nothing is left to fold";
 }
 
+/// Else one mask would serve all steps.
+TEST(FoldConstants, MasksOfTrainingStay) {
+  Graph graph("g");
+  Builder builder(graph);
+  Value* const ones = graph.add_initializer("ones", Tensor::full(DType::f32, {8}, 1.0));
+  graph.add_output(call_internal("DropoutTraining", {builder.expr(ones)}).value());
+  EXPECT_FALSE(fold_constants(graph));
+}
+
 TEST(FoldConstants, EyeLikeNeedsAShapeOnly) {
   Graph graph("g");
   Builder builder(graph);

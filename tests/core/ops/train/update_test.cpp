@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "core/base/parallel.h"
-#include "core/ops/train/product_update.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 
@@ -131,7 +130,7 @@ TEST(Bf16State, BitsDoNotDependOnThreadsNorOnTheFormOfTheUpdate) {
   for (const int count : {1, 2, 3}) {
     set_thread_count(count);
     const auto plain = call_internal_op("AdamUpdate", call.inputs, {}, 3);
-    const auto fused = call_internal_op(product_form_name("AdamUpdate"), product, {}, 3);
+    const auto fused = call_internal_op("AdamProductUpdate", product, {}, 3);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       EXPECT_TRUE(equal_bits(plain[i], wanted[i])) << count << " threads, output " << i;
       EXPECT_TRUE(equal_bits(fused[i], wanted[i])) << count << " threads, output " << i;
