@@ -40,7 +40,7 @@ ALLOWED |= {name: set(CORE_LAYERS) | set(LIBRARIES) for name in TOPS}
 UNDER_WAY = {
     ("core/ops/cost.cpp", "core/ops/attention/attention_geometry.h"),
     ("core/ops/cost.cpp", "core/ops/train/product_update.h"),
-    ("core/passes/fuse_chains.cpp", "core/ops/math/elementwise_chain.h"),
+    ("core/passes/chain.cpp", "core/ops/math/elementwise_chain.h"),
     ("core/passes/fuse_feed_forward.cpp", "core/ops/attention/feed_forward.h"),
     ("core/passes/fuse_product_updates.cpp", "core/ops/train/product_update.h"),
 }

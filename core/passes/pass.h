@@ -145,6 +145,12 @@ bool move_updates(Graph& graph);
 /// others keep their order. That need not make the whole plan smaller: its caller compares.
 bool order_for_memory(Graph& graph);
 
+/// Where a formula makes the new content of variables (Assign, one behind the other: an optimizer
+/// of a program's own), joins the element-wise nodes of the formula that nothing else reads, and
+/// the assignments, into an UpdateChain in the place of the last, which writes the variables
+/// itself. Not where something reads a variable later. The results are the same bits.
+bool fuse_updates(Graph& graph, Device& device);
+
 /// Joins element-wise nodes of one shape and layout, those for which the device has a RunFunction,
 /// into ElementwiseChain nodes: chains and trees, with operands that broadcast. What others read of
 /// a link becomes an output of its chain. A chain stands where its last link stood; it is not made

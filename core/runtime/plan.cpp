@@ -225,7 +225,10 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   }
   passes::choose_layouts(*state_->graph, *options.device);
   passes::fuse_addends(*state_->graph, *options.device);
-  if (options.fuses_chains) passes::fuse_chains(*state_->graph, *options.device);
+  if (options.fuses_chains) {
+    passes::fuse_updates(*state_->graph, *options.device);
+    passes::fuse_chains(*state_->graph, *options.device);
+  }
   state_->prepare();
   state_->bound_inputs.resize(state_->inputs.size());
   state_->connect();
