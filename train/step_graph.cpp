@@ -6,6 +6,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
+#include "optim/update.h"
 
 namespace graft {
 namespace {

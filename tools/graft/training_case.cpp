@@ -66,6 +66,7 @@ void take_own(Json& settings, Adagrad& adagrad) {
   take(settings, "lr_decay", adagrad.lr_decay);
   take(settings, "eps", adagrad.epsilon);
 }
+void take_own(Json& /*settings*/, CustomOptimizer& /*formula*/) {}  // has no name in a record
 
 Optimizer parse_optimizer(Json settings) {
   Optimizer optimizer = optimizer_from_name(settings.at("type").get<std::string>());
@@ -73,7 +74,9 @@ Optimizer parse_optimizer(Json settings) {
   std::visit(
       [&](auto& chosen) {
         take(settings, "lr", chosen.lr);
-        take(settings, "weight_decay", chosen.weight_decay);
+        if constexpr (requires { chosen.weight_decay; }) {
+          take(settings, "weight_decay", chosen.weight_decay);
+        }
         take_own(settings, chosen);
       },
       optimizer);
