@@ -14,4 +14,5 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/graftConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake"
               "${PROJECT_BINARY_DIR}/graftConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindRE2.cmake"
         DESTINATION lib/cmake/graft)

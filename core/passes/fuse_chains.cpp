@@ -7,7 +7,6 @@
 #include "core/ops/registry.h"
 #include "core/passes/chain_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -177,7 +176,6 @@ class Chains {
 
 bool fuse_chains(Graph& graph, Device& device) {
   const bool changed = Chains(graph, device).run();
-  verify_in_debug(graph);
   return changed;
 }
 

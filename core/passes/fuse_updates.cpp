@@ -7,7 +7,6 @@
 #include "core/ops/alias.h"
 #include "core/passes/chain_internal.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -149,9 +148,7 @@ class Updates {
 }  // namespace
 
 bool fuse_updates(Graph& graph, Device& device) {
-  const bool changed = Updates(graph, device).run();
-  verify_in_debug(graph);
-  return changed;
+  return Updates(graph, device).run();
 }
 
 }  // namespace graft::passes

@@ -10,7 +10,8 @@
 namespace graft::passes {
 
 // A pass is a function on a graph that returns whether it changed anything. Each stands in a file
-// of its own with a test of its own. All work on a working copy, never on the user's model.
+// of its name with a test of its own; pipeline.cpp says when it runs. All work on a working copy,
+// never on the user's model.
 
 /// Rewrites every node into the newest form of its op, so that inference, rules and kernels know
 /// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers. Calls
@@ -50,9 +51,9 @@ bool choose_branches(Graph& graph);
 /// pass through them as through any nodes. Types of new values are not inferred.
 bool unroll_loops(Graph& graph);
 
-/// infer_shapes, fold_constants and choose_branches until nothing changes, then eliminate_dead:
-/// what follows once inputs are bound.
-void settle(Graph& graph);
+/// Runs kSettle (pipeline.h): infers, folds and chooses until nothing changes, and removes the
+/// dead.
+bool settle(Graph& graph);
 
 /// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
 bool decompose(Graph& graph);

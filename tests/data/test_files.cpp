@@ -66,6 +66,10 @@ std::string gzip(std::string_view content) {
   return result.append(content) + little_endian(crc32(content), 4) + little_endian(size, 4);
 }
 
+std::filesystem::path training_cases() {
+  return std::filesystem::path(GRAFT_SOURCE_DIR) / "tests" / "training_cases";
+}
+
 std::filesystem::path shared_folder() {
   const char* const folder = std::getenv("GRAFT_SHARED");
   return folder != nullptr ? folder : "../shared";

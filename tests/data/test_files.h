@@ -37,6 +37,10 @@ std::string idx(int type, std::initializer_list<std::uint32_t> dims, std::string
 /// `content` as a gzip file (RFC 1952) of one stored block; at most 65535 bytes.
 std::string gzip(std::string_view content);
 
+/// The folder of what a trainer must reproduce, as PyTorch recorded it; its README says what is in
+/// it. Part of the repository.
+std::filesystem::path training_cases();
+
 /// The folder of shared test data: GRAFT_SHARED, or ../shared as tests run in the repository's
 /// root.
 std::filesystem::path shared_folder();

@@ -5,71 +5,21 @@ node, simple, pytorch-operator, pytorch-converted) and, where Debian's libonnx-t
 installed, those of its older opsets ("old/..."). `graft test` runs them. Fails when a case fails
 that tests/onnx_not_passed.txt does not list, or when a listed one passes or is gone: the list may
 only shrink. --list prints the failing cases with what Graft says, in the form of that file.
-Exits with 77 (skipped) where onnx is not installed.
+Fails where onnx is not installed, unless GRAFT_OFFLINE is set: then it exits with 77 (skipped).
 """
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
-try:
-    import numpy as np
+from needed import needed
+
+with needed():
     import onnx
-    from onnx import numpy_helper
-    from onnx.backend.test.loader import load_model_tests
-except ImportError as missing:
-    print(f"skipped: {missing}; scripts/setup --tests installs what is needed")
-    sys.exit(77)
+    from node_cases import OLD_CASES, collect
 
-KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
-OLD_CASES = "/usr/share/libonnx-testdata/data"
 NOT_PASSED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "onnx_not_passed.txt")
-
-
-def serialized(value, info):
-    """`value` as the protobuf message that a .pb file of the type in `info` holds."""
-    if info.type.HasField("map_type"):
-        return numpy_helper.from_dict(value, info.name)
-    if info.type.HasField("sequence_type"):
-        return numpy_helper.from_list(value, info.name)
-    if info.type.HasField("optional_type"):
-        return numpy_helper.from_optional(value, info.name)
-    if isinstance(value, onnx.TensorProto):
-        return value
-    return numpy_helper.from_array(np.asarray(value), info.name)
-
-
-def write(path, message):
-    with open(path, "wb") as file:
-        file.write(message.SerializeToString())
-
-
-def write_case(case, folder):
-    os.makedirs(folder)
-    write(os.path.join(folder, "model.onnx"), case.model)
-    for number, (inputs, outputs) in enumerate(case.data_sets):
-        data = os.path.join(folder, f"test_data_set_{number}")
-        os.makedirs(data)
-        graph = case.model.graph
-        for stem, values, infos in (("input", inputs, graph.input), ("output", outputs, graph.output)):
-            for index, value in enumerate(values):
-                write(os.path.join(data, f"{stem}_{index}.pb"), serialized(value, infos[index]))
-
-
-def collect(root):
-    """Lays all cases out as folders beneath `root`."""
-    for kind in KINDS:
-        for case in load_model_tests(kind=kind):
-            folder = os.path.join(root, kind, case.name)
-            if case.model is None:
-                shutil.copytree(case.model_dir, folder)
-            else:
-                write_case(case, folder)
-        old = os.path.join(OLD_CASES, kind)
-        if os.path.isdir(old):
-            shutil.copytree(old, os.path.join(root, "old", kind))
 
 
 def run(graft, root):

@@ -164,11 +164,9 @@ TEST(Onnx, TensorFiles) {
   });
 }
 
-TEST(Onnx, SharedTensorFilesAreRead) {
-  const auto folder = shared_folder() / "training_cases";
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+TEST(Onnx, TensorFilesOfTrainingCasesAreRead) {
   int count = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(training_cases())) {
     if (entry.path().extension() != ".pb") continue;
     EXPECT_TRUE(onnx::load_tensor(entry.path()).tensor.defined()) << entry.path();
     ++count;

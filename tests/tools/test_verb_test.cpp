@@ -1,3 +1,4 @@
+#include <array>
 #include <fstream>
 
 #include "core/ops/builder.h"
@@ -106,30 +107,51 @@ TEST_F(TestVerb, ClassicalModelsAgreeWithOnnxruntime) {
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.error;
 }
 
-/// What a trainer must reproduce: ../shared/training_cases.
+/// Nets that PyTorch trained for some steps: tests/training_cases/README.md.
+constexpr std::array kTrainingCases{"bert_adamw",
+                                    "convnext_adamw",
+                                    "crnn_ctc_adam",
+                                    "efficientnet_adam",
+                                    "gpt_tied_adamw",
+                                    "gru_rmsprop",
+                                    "mlp_huber_sgd",
+                                    "mlp_mse_adagrad",
+                                    "mobilenet_momentum",
+                                    "resnet_groupnorm_nesterov",
+                                    "resnet_momentum",
+                                    "seed_vit_adam",
+                                    "singa_cnn_sgd",
+                                    "squeezenet_sgd",
+                                    "tutorial_net_momentum",
+                                    "unet_bce_adam",
+                                    "vit_adam",
+                                    "vit_script_adam"};
+
+TEST(TrainingCases, EachFolderHasATest) {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(testing::training_cases())) {
+    if (entry.is_directory()) folders.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(folders, ::testing::UnorderedElementsAreArray(kTrainingCases));
+}
+
 class TrainingCase : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TrainingCase, Agrees) {
-  const std::filesystem::path folder = testing::shared_folder() / "training_cases" / GetParam();
-  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  const std::filesystem::path folder = testing::training_cases() / GetParam();
   const Outcome outcome = run_graft({"test", folder.string()});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.error;
   EXPECT_THAT(outcome.out, EndsWith("1 passed, 0 failed, 0 skipped\n"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TrainingCase,
-                         ::testing::Values("singa_cnn_sgd", "tutorial_net_momentum",
-                                           "resnet_momentum", "mlp_mse_adagrad", "mlp_huber_sgd"),
+INSTANTIATE_TEST_SUITE_P(All, TrainingCase, ::testing::ValuesIn(kTrainingCases),
                          [](const auto& one) { return std::string(one.param); });
 
 /// A copy of a training case in which one thing is wrong: the comparison must see it.
 class WrongTrainingCase : public testing::ToolTest {
  protected:
   void SetUp() override {
-    const std::filesystem::path original =
-        testing::shared_folder() / "training_cases" / "mlp_huber_sgd";
-    if (!std::filesystem::exists(original)) GTEST_SKIP() << original << " is not there";
-    std::filesystem::copy(original, folder_.path() / "case",
+    std::filesystem::copy(testing::training_cases() / "mlp_huber_sgd", folder_.path() / "case",
                           std::filesystem::copy_options::recursive);
   }
 

@@ -1,0 +1,26 @@
+"""Writes vectors/OP.json: what PyTorch and NumPy get where Graft has an op of its own.
+
+Usage: make_vectors.py [FOLDER]. Needs torch 2.15 and numpy. The numbers are f32, the arithmetic is
+f64; the same script gives the same files. oracles_test holds every kernel against them.
+"""
+import os
+import sys
+
+import elementwise
+import norms
+import recurrent
+import updates
+import vectors
+import windows
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    for module in (elementwise, norms, recurrent, updates, windows):
+        module.add()
+    size = vectors.write_all(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "vectors"))
+    print(f"{size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
