@@ -56,25 +56,21 @@ Expr build_ctc(const Loss& loss, const Expr& log_probabilities, const Expr& targ
       {{"blank", loss.blank}, {"zero_infinity", static_cast<int>(loss.zero_infinity)}});
 }
 
-/// Class indices without the prediction's axis of classes, sequences of them, or numbers of the
-/// prediction's shape.
-enum class Target { classes, classes_last, sequences, same };
-
 struct Row {
   std::string_view name;
-  Target target;
+  Targets targets;
   Expr (*build)(const Loss& loss, const Expr& prediction, const Expr& target);
 };
 
 constexpr std::array<Row, 8> kRows{{
-    {"cross_entropy", Target::classes, build_cross_entropy},
-    {"token_cross_entropy", Target::classes_last, build_token_cross_entropy},
-    {"nll", Target::classes, build_nll},
-    {"mse", Target::same, build_mse},
-    {"l1", Target::same, build_l1},
-    {"huber", Target::same, build_huber},
-    {"bce_with_logits", Target::same, build_bce_with_logits},
-    {"ctc", Target::sequences, build_ctc},
+    {"cross_entropy", Targets::classes, build_cross_entropy},
+    {"token_cross_entropy", Targets::classes_last, build_token_cross_entropy},
+    {"nll", Targets::classes, build_nll},
+    {"mse", Targets::numbers, build_mse},
+    {"l1", Targets::numbers, build_l1},
+    {"huber", Targets::numbers, build_huber},
+    {"bce_with_logits", Targets::numbers, build_bce_with_logits},
+    {"ctc", Targets::sequences, build_ctc},
 }};
 
 const Row& row_of(std::string_view name) {
@@ -87,25 +83,65 @@ const Row& row_of(std::string_view name) {
   return *at;
 }
 
+Targets targets_of(const Loss& loss) {
+  return loss.formula ? loss.targets : row_of(loss.name).targets;
+}
+
+bool are_classes(Targets targets) {
+  return targets != Targets::any && targets != Targets::numbers;
+}
+
 /// Throws Error{shape} unless the prediction has the axes that the loss speaks of.
-void check_prediction(const Row& row, const Shape& prediction) {
+void check_prediction(const Loss& loss, const Shape& prediction) {
   const auto refuse = [&](std::string_view wanted) {
-    fail(ErrorKind::shape, row.name, ": the prediction has shape ", prediction, ", wanted ",
+    fail(ErrorKind::shape, loss.name, ": the prediction has shape ", prediction, ", wanted ",
          wanted);
   };
-  if (row.target == Target::classes && prediction.rank() < 2) refuse("[N,C,...]");
-  if (row.target == Target::classes_last && prediction.rank() != 3) refuse("[B,T,C]");
-  if (row.target == Target::sequences && prediction.rank() != 3) refuse("[T,B,C]");
+  const Targets targets = targets_of(loss);
+  if (targets == Targets::classes && prediction.rank() < 2) refuse("[N,C,...]");
+  if (targets == Targets::classes_last && prediction.rank() != 3) refuse("[B,T,C]");
+  if (targets == Targets::sequences && prediction.rank() != 3) refuse("[T,B,C]");
 }
 
 /// The shape of the targets that fit a prediction; sequences may have any length.
-Shape target_shape(const Row& row, const Shape& prediction, const Shape& given) {
-  check_prediction(row, prediction);
-  if (row.target == Target::same) return prediction;
-  if (row.target == Target::sequences) return {prediction[1], given.rank() == 2 ? given[1] : 1};
+Shape target_shape(const Loss& loss, const Shape& prediction, const Shape& given) {
+  check_prediction(loss, prediction);
+  const Targets targets = targets_of(loss);
+  if (targets == Targets::numbers) return prediction;
+  if (targets == Targets::sequences) return {prediction[1], given.rank() == 2 ? given[1] : 1};
   std::vector<std::int64_t> dims = prediction.dims();
-  dims.erase(dims.begin() + (row.target == Target::classes_last ? 2 : 1));
+  dims.erase(dims.begin() + (targets == Targets::classes_last ? 2 : 1));
   return Shape(std::move(dims));
+}
+
+/// The target in the form that the loss takes.
+Expr fitting_target(const Loss& loss, const Expr& prediction, const Expr& target) {
+  const Targets targets = targets_of(loss);
+  if (targets == Targets::any) return target;
+  const Shape wanted = target_shape(loss, prediction.shape(), target.shape());
+  // A target [N] fits a prediction [N,1]: what matters is one target a prediction.
+  if (target.shape().size() != wanted.size() ||
+      (are_classes(targets) && target.shape() != wanted)) {
+    fail(ErrorKind::shape, loss.name, ": the prediction is ", prediction.value()->type(),
+         ", the target ", target.value()->type(), ", wanted a target of shape ", wanted);
+  }
+  const bool is_index = target.dtype() == DType::i64;
+  if (are_classes(targets) != is_index) {
+    fail(ErrorKind::type, loss.name, ": the target is ", target.value()->type(), ", wanted ",
+         are_classes(targets) ? "class indices (i64)" : "floats");
+  }
+  return are_classes(targets) ? target : cast(reshape(target, wanted), prediction.dtype());
+}
+
+Expr call_formula(const Loss& loss, const Expr& prediction, const Expr& target) {
+  const Expr result = loss.formula(prediction, target);
+  if (!result) fail(ErrorKind::argument, loss.name, ": the formula gives nothing, wanted a scalar");
+  if (result.rank() != 0 || result.dtype() != prediction.dtype()) {
+    fail(result.rank() != 0 ? ErrorKind::shape : ErrorKind::type, loss.name, ": the formula gives ",
+         result.value()->type(), ", wanted ", prediction.dtype(),
+         "[]: take a mean or a sum of it (reduce_mean, reduce_sum)");
+  }
+  return result;
 }
 
 }  // namespace
@@ -121,49 +157,36 @@ Loss loss_from_name(std::string_view name) {
 }
 
 bool has_class_targets(const Loss& loss) {
-  const Target target = row_of(loss.name).target;
-  return target == Target::classes || target == Target::classes_last;
+  const Targets targets = targets_of(loss);
+  return targets == Targets::classes || targets == Targets::classes_last;
 }
 
 bool has_sequence_targets(const Loss& loss) {
-  return row_of(loss.name).target == Target::sequences;
+  return targets_of(loss) == Targets::sequences;
 }
 
 int class_axis(const Loss& loss, const Shape& prediction) {
-  return row_of(loss.name).target == Target::classes ? 1 : prediction.rank() - 1;
+  return targets_of(loss) == Targets::classes ? 1 : prediction.rank() - 1;
 }
 
 std::int64_t class_count(const Loss& loss, const Shape& prediction) {
-  const Row& row = row_of(loss.name);
-  if (row.target == Target::same) return 0;
-  check_prediction(row, prediction);
+  if (!are_classes(targets_of(loss))) return 0;
+  check_prediction(loss, prediction);
   return prediction[class_axis(loss, prediction)];
 }
 
 Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target) {
-  const Row& row = row_of(loss.name);
-  const Shape wanted = target_shape(row, prediction.shape(), target.shape());
-  // A target [N] fits a prediction [N,1]: what matters is one target a prediction.
-  if (target.shape().size() != wanted.size() ||
-      (row.target != Target::same && target.shape() != wanted)) {
-    fail(ErrorKind::shape, row.name, ": the prediction is ", prediction.value()->type(),
-         ", the target ", target.value()->type(), ", wanted a target of shape ", wanted);
-  }
-  const bool is_index = target.dtype() == DType::i64;
-  if ((row.target == Target::same) == is_index) {
-    fail(ErrorKind::type, row.name, ": the target is ", target.value()->type(), ", wanted ",
-         row.target == Target::same ? "floats" : "class indices (i64)");
-  }
-  if (row.target != Target::same) return row.build(loss, prediction, target);
-  return row.build(loss, prediction, cast(reshape(target, wanted), prediction.dtype()));
+  const Expr fitting = fitting_target(loss, prediction, target);
+  return loss.formula ? call_formula(loss, prediction, fitting)
+                      : row_of(loss.name).build(loss, prediction, fitting);
 }
 
 void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes) {
-  const Target kind = row_of(loss.name).target;
-  if (kind == Target::same) return;
+  const Targets kind = targets_of(loss);
+  if (!are_classes(kind)) return;
   const auto labels = target.values<const std::int64_t>();
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const bool ends_sequence = kind == Target::sequences && labels[i] < 0;
+    const bool ends_sequence = kind == Targets::sequences && labels[i] < 0;
     if (ends_sequence || (labels[i] >= 0 && labels[i] < classes)) continue;
     fail(ErrorKind::argument, "class index ", labels[i], " at position ", i,
          " of the targets is outside [0, ", classes, ")");

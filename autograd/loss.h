@@ -1,14 +1,31 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "core/ops/expr.h"
 #include "core/tensor/tensor.h"
 
 namespace graft {
+
+class Expr;
+
+/// What the targets of a loss are. Those that are class indices are checked before a step runs, and
+/// give an accuracy.
+enum class Targets {
+  any,           ///< what the loss takes: it gets them as they are
+  numbers,       ///< floats of the prediction's size, which become its type and shape
+  classes,       ///< class indices i64, one a prediction: [N] or [N,d...] for [N,C] or [N,C,d...]
+  classes_last,  ///< class indices i64 [B,T] for [B,T,C]
+  sequences,     ///< sequences of class indices i64 [B,L] for [T,B,C]
+};
+
+/// A loss as a formula: adds the nodes that compute it, and returns a scalar of the prediction's
+/// element type. All types and shapes are known.
+using LossFormula = std::function<Expr(const Expr& prediction, const Expr& target)>;
 
 /// How far a prediction is from its target: a scalar, the mean over all elements (class losses:
 /// over all predictions; ctc: over the samples), as PyTorch's losses of these names with reduction
@@ -24,6 +41,9 @@ struct Loss {
   /// count as 0 instead of infinity.
   std::int64_t blank = 0;
   bool zero_infinity = false;
+  /// Of a loss of the program's own (custom_loss), whose name is free; empty for all others.
+  LossFormula formula = {};
+  Targets targets = Targets::any;
 };
 
 /// Logits [N,C] or [N,C,d...] against class indices i64 [N] or [N,d...].
@@ -59,6 +79,17 @@ inline Loss ctc(std::int64_t blank = 0, bool zero_infinity = false) {
   return {.name = "ctc", .blank = blank, .zero_infinity = zero_infinity};
 }
 
+/// A loss of the program's own. Mean relative error:
+///
+///     custom_loss("relative", [](const Expr& y, const Expr& t) {
+///       return reduce_mean(call("Abs", {y - t}) / t, {}, false);
+///     }, Targets::numbers)
+///
+/// The formula is called for each plan that is made, and must depend on its arguments only.
+inline Loss custom_loss(std::string name, LossFormula formula, Targets targets = Targets::any) {
+  return {.name = std::move(name), .formula = std::move(formula), .targets = targets};
+}
+
 /// The names that `loss_from_name` takes, in the order of the documentation.
 std::vector<std::string> loss_names();
 /// Throws Error{argument} for an unknown name; the message lists the valid ones.
@@ -74,7 +105,8 @@ int class_axis(const Loss& loss, const Shape& prediction);
 std::int64_t class_count(const Loss& loss, const Shape& prediction);
 
 /// Adds the loss to the graph and returns the scalar.
-/// Throws Error{shape} or Error{type} naming both sides if target and prediction do not fit.
+/// Throws Error{shape} or Error{type} naming both sides if target and prediction do not fit, or if
+/// a formula gives no scalar of the prediction's type; and what the formula throws.
 Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target);
 
 /// Throws Error{argument} naming the first class index that is outside [0, classes); those of

@@ -3,18 +3,9 @@
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY GRAFT_LIBRARIES)
-install(TARGETS ${libraries} graft_all EXPORT graftTargets ARCHIVE DESTINATION lib)
+install(TARGETS ${libraries} graft_all EXPORT graftTargets ARCHIVE DESTINATION lib
+        FILE_SET HEADERS DESTINATION include)
 install(EXPORT graftTargets NAMESPACE graft:: DESTINATION lib/cmake/graft)
-
-foreach(folder IN ITEMS core autograd optim io data train)
-  if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}")
-    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION include/graft
-            FILES_MATCHING PATTERN "*.h"
-            PATTERN "*internal*" EXCLUDE
-            PATTERN "core/device/cuda" EXCLUDE
-            PATTERN "io/proto" EXCLUDE)
-  endif()
-endforeach()
 
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/graftConfig.cmake.in" "${PROJECT_BINARY_DIR}/graftConfig.cmake"

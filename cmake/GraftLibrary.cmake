@@ -24,6 +24,12 @@ function(graft_sources variable)
   set(${variable} "${sources}" PARENT_SCOPE)
 endfunction()
 
+# graft_see_sources(<target>): lets its sources, and no one else's, write includes from the root of
+# the repository. Programs that lack this see <graft/...> alone.
+function(graft_see_sources target)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+endfunction()
+
 # graft_library(<name> [FOLDERS folder...] [DEPENDS name...] [PRIVATE target...])
 #
 # Static library graft_<name> of the folder's sources (and those of FOLDERS below it). DEPENDS are
@@ -38,18 +44,20 @@ function(graft_library name)
   add_library(graft::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   graft_target_options(${target})
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                              $<INSTALL_INTERFACE:include/graft>)
+  graft_see_sources(${target})
   graft_use_cuda(${target})
   list(TRANSFORM arg_DEPENDS PREPEND graft_)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
   set_property(GLOBAL APPEND PROPERTY GRAFT_LIBRARIES ${target})
 endfunction()
 
-# graft_umbrella(): graft::graft, all libraries in one name.
+# graft_umbrella(): graft::graft, all libraries in one name, and the public headers with them.
 function(graft_umbrella)
   get_property(libraries GLOBAL PROPERTY GRAFT_LIBRARIES)
+  graft_public_headers(headers)
   add_library(graft_all INTERFACE)
+  target_sources(graft_all INTERFACE
+                 FILE_SET HEADERS BASE_DIRS "${PROJECT_BINARY_DIR}/include" FILES ${headers})
   add_library(graft::graft ALIAS graft_all)
   set_target_properties(graft_all PROPERTIES EXPORT_NAME graft)
   target_link_libraries(graft_all INTERFACE ${libraries})
@@ -75,6 +83,7 @@ function(graft_tool name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
   graft_sources(sources)
   graft_program(${name} SOURCES ${sources} LINK ${arg_LINK})
+  graft_see_sources(${name})
   if(GRAFT_INSTALL)
     install(TARGETS ${name} RUNTIME DESTINATION bin)
   endif()
@@ -101,7 +110,7 @@ function(graft_test folder)
   graft_program(${name} FOLDER tests SOURCES ${sources} LINK ${arg_LINK} GTest::gmock
                 GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${graft_test_options})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  graft_see_sources(${name})
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 120

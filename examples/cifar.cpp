@@ -1,15 +1,13 @@
 // ResNet-20 on CIFAR-10 with augmentation and a one-cycle schedule.
 //
 //   cifar DIR [OUT [EPOCHS [SAMPLES]]]      DIR holds data_batch_*.bin[.gz], test_batch.bin[.gz]
+#include <graft/data.h>
+#include <graft/layers.h>
+#include <graft/onnx.h>
+#include <graft/train.h>
+
 #include <cstdio>
 #include <string>
-
-#include "core/layers/nets.h"
-#include "data/cifar.h"
-#include "data/subset.h"
-#include "io/onnx.h"
-#include "train/progress_bar.h"
-#include "train/trainer.h"
 
 using namespace graft;
 

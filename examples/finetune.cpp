@@ -2,14 +2,12 @@
 //
 //   finetune MODEL OUT [DATA [SAMPLES]]      DATA: fashion-mnist (default), mnist:DIR, npz:FILE,
 //   ...
+#include <graft/data.h>
+#include <graft/onnx.h>
+#include <graft/train.h>
+
 #include <cstdio>
 #include <string>
-
-#include "data/subset.h"
-#include "io/onnx.h"
-#include "train/data_spec.h"
-#include "train/progress_bar.h"
-#include "train/trainer.h"
 
 using namespace graft;
 

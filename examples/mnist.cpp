@@ -1,17 +1,15 @@
 // A small net written node by node, trained in a loop of one's own.
 //
 //   mnist [DATA [OUT [SAMPLES]]]      DATA: fashion-mnist (default), mnist:DIR, ...
+#include <graft/data.h>
+#include <graft/layers.h>
+#include <graft/model.h>
+#include <graft/onnx.h>
+#include <graft/train.h>
+
 #include <cmath>
 #include <cstdio>
 #include <string>
-
-#include "core/layers/init.h"
-#include "core/ops/builder.h"
-#include "data/subset.h"
-#include "io/onnx.h"
-#include "train/data_spec.h"
-#include "train/evaluator.h"
-#include "train/train_step.h"
 
 using namespace graft;
 

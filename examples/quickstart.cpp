@@ -2,19 +2,16 @@
 // then cut at its 500 features and given new layers, which train on their own.
 //
 //   quickstart [FOLDER [SAMPLES]]      FOLDER gets the files (default: out)
+#include <graft/data.h>
+#include <graft/edit.h>
+#include <graft/layers.h>
+#include <graft/onnx.h>
+#include <graft/train.h>
+
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
-
-#include "core/graph/edit.h"
-#include "core/layers/append.h"
-#include "core/layers/layer_context.h"
-#include "data/mnist.h"
-#include "data/subset.h"
-#include "io/onnx.h"
-#include "train/progress_bar.h"
-#include "train/trainer.h"
 
 using namespace graft;
 

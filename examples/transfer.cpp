@@ -1,16 +1,13 @@
 // Cuts a trained model, puts a new head on what it learned, and trains only the head.
 //
 //   transfer MODEL VALUE OUT [DATA [SAMPLES]]      VALUE: the last one to keep; see graft inspect
+#include <graft/data.h>
+#include <graft/edit.h>
+#include <graft/onnx.h>
+#include <graft/train.h>
+
 #include <cstdio>
 #include <string>
-
-#include "core/graph/edit.h"
-#include "core/layers/append.h"
-#include "data/subset.h"
-#include "io/onnx.h"
-#include "train/data_spec.h"
-#include "train/progress_bar.h"
-#include "train/trainer.h"
 
 using namespace graft;
 

@@ -1,5 +1,7 @@
 #include "optim/clip.h"
 
+#include "core/ops/expr.h"
+
 namespace graft {
 namespace {
 

@@ -3,9 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/ops/expr.h"
-
 namespace graft {
+
+class Expr;
 
 /// Limits on gradients before an update; both may be set: values first, then the norm.
 struct Clip {

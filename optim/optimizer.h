@@ -1,17 +1,20 @@
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "core/ops/builder.h"
 #include "optim/optimizer_row.h"
 
 namespace graft {
 
-// Plain settings with PyTorch's names, defaults and formulas (torch.optim), and the row of each.
+class Expr;
+struct Update;
+
+// Settings alone, with the row of each; optim/update.h adds the nodes. Names, defaults and formulas
+// are PyTorch's (torch.optim).
 
 struct SGD {
   float lr = 1e-3F;
@@ -124,12 +127,37 @@ struct Adagrad {
   }
 };
 
-using Optimizer = std::variant<SGD, Adam, AdamW, RMSprop, Adagrad>;
+/// What one update makes of a parameter: adds the nodes that compute the new content of `p` and of
+/// its state, and returns both (optim/update.h).
+/// p, g: the parameter and its gradient, lr: the learning rate, all of p's element type; t: f64, 1
+/// in the first update; lr and t are scalars. state: one tensor of p's type and shape for each name
+/// of CustomOptimizer::state, zeros before the first update.
+using UpdateFormula = std::function<Update(const Expr& p, const Expr& g, const Expr& lr,
+                                           const Expr& t, const std::vector<Expr>& state)>;
+
+/// An optimizer of the program's own. Gradient descent with momentum:
+///
+///     CustomOptimizer{.lr = 0.1F, .state = {"velocity"}, .step = [](const Expr& p, const Expr& g,
+///         const Expr& lr, const Expr& t, const std::vector<Expr>& state) -> Update {
+///       const Expr v = state[0] * 0.9 + g;
+///       return {p - lr * v, {v}};
+///     }};
+///
+/// `step` is called once a parameter for each plan that is made, and must depend on its arguments
+/// only. What it computes is joined to chains, and written in place.
+struct CustomOptimizer {
+  float lr = 1e-3F;
+  std::vector<std::string> state = {};
+  UpdateFormula step = {};
+};
+
+using Optimizer = std::variant<SGD, Adam, AdamW, RMSprop, Adagrad, CustomOptimizer>;
 
 /// "sgd", "adam", "adamw", "rmsprop", "adagrad".
 std::vector<std::string> optimizer_names();
 /// With its default settings. Throws Error{argument} for an unknown name, listing the valid ones.
 Optimizer optimizer_from_name(std::string_view name);
+/// Its name above; "custom" for one of the program's own.
 std::string_view name(const Optimizer& optimizer);
 
 float learning_rate(const Optimizer& optimizer);
@@ -141,7 +169,7 @@ void set_momentum(Optimizer& optimizer, float momentum);
 void set_weight_decay(Optimizer& optimizer, float weight_decay);
 
 /// Throws Error{argument} naming the setting that makes no sense (a negative rate, beta outside
-/// [0,1), Nesterov without momentum).
+/// [0,1), Nesterov without momentum, a missing formula).
 void check(const Optimizer& optimizer);
 
 /// How optimizer state is stored: like its parameter, or in bf16, half the bytes of f32, rounded
@@ -149,31 +177,8 @@ void check(const Optimizer& optimizer);
 enum class StatePrecision { f32, bf16 };
 
 /// Throws Error{unsupported} if the optimizer's state cannot be stored so: centered RMSprop takes
-/// the difference of two averages, for which bf16 has too few digits.
+/// the difference of two averages, for which bf16 has too few digits, and what a formula does with
+/// its state is not known.
 void check(const Optimizer& optimizer, StatePrecision precision);
-
-/// A parameter and what flowed into it.
-struct ParameterGradient {
-  Value* parameter;
-  Expr gradient;
-};
-
-/// Scalars that change each step, shared by all updates.
-struct UpdateInputs {
-  Expr lr;    ///< f32
-  Expr step;  ///< i64, 1 in the first update
-};
-
-/// An update node's values.
-struct AddedUpdate {
-  Value* parameter;           ///< the new content
-  std::vector<Value*> state;  ///< before the update, in a fixed order
-};
-
-/// Adds one update node for the parameter and its state: zero-filled variables named
-/// "<parameter>.momentum", "<parameter>.mean", ... Throws Error{type} if bf16 state is wanted for a
-/// parameter that is not f32.
-AddedUpdate add_update(Builder& builder, const Optimizer& optimizer, const ParameterGradient& pair,
-                       const UpdateInputs& inputs, StatePrecision state = StatePrecision::f32);
 
 }  // namespace graft

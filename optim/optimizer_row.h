@@ -45,4 +45,11 @@ struct OptimizerRow {
   std::string_view (*needs_f32)(const T& optimizer) = nullptr;
 };
 
+/// A setting as a number; a switch that is on is 1.
+template <class T>
+float number(const OptimizerSetting<T>& setting, const T& optimizer) {
+  return std::visit([&](auto member) { return static_cast<float>(optimizer.*member); },
+                    setting.member);
+}
+
 }  // namespace graft

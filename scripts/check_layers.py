@@ -13,6 +13,8 @@ The rules:
             family includes no other family. Others see the headers of the root only.
   proto     protobuf and libonnx are seen in io/proto only.
   cuda      CUDA headers are seen in core/device/cuda and *_cuda.* only.
+  face      graft/ holds what programs include, and includes from everywhere below tools; nothing
+            but tools includes it by "...". Examples are programs: of Graft they include <graft/...>.
   root      "..." is written from the repository's root.
   cycle     no header includes itself by way of others.
 
@@ -28,13 +30,15 @@ CORE = ["base", "device", "tensor", "graph", "ops", "passes", "layers", "runtime
 CORE_LAYERS = [f"core/{name}" for name in CORE]
 LIBRARIES = ["autograd", "optim", "io", "data", "train"]
 TOPS = ["tools", "python", "examples", "benchmarks"]
+FACE = "graft"
 
 # What each layer may include besides itself.
 ALLOWED = {layer: set(CORE_LAYERS[:i]) for i, layer in enumerate(CORE_LAYERS)}
 ALLOWED |= {name: set(CORE_LAYERS) for name in ("autograd", "optim", "io")}
 ALLOWED["data"] = {"core/base", "core/device", "core/tensor"}
 ALLOWED["train"] = set(CORE_LAYERS) | set(LIBRARIES)
-ALLOWED |= {name: set(CORE_LAYERS) | set(LIBRARIES) for name in TOPS}
+ALLOWED |= {name: set(CORE_LAYERS) | set(LIBRARIES) for name in [*TOPS, FACE]}
+ALLOWED["tools"].add(FACE)
 
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -68,7 +72,7 @@ def is_public_header(path):
 def read_includes(root):
     """{file: [(line, quoted, included path)]}, paths written from the root."""
     includes = {}
-    for top in ["core", *LIBRARIES, *TOPS]:
+    for top in ["core", *LIBRARIES, FACE, *TOPS]:
         for path in sorted((root / top).rglob("*")):
             if path.suffix not in SUFFIXES:
                 continue
@@ -108,6 +112,14 @@ def check_rooms(file, target):
         yield "rooms", f"core/ops/{mine[1]} must not include core/ops/{room[1]}: {target}"
     elif not mine and room[1] != "kernels":
         yield "rooms", f"the root of core/ops must not include this: {target}"
+
+
+def check_program_include(file, target, quoted):
+    """Yields (rule, message) for what only programs may include, and what they may not."""
+    if layer_of(file) != "examples":
+        yield "face", f"only examples see Graft as programs do: {target}"
+    elif quoted or (layer_of(target) not in (FACE, None)):
+        yield "face", f"an example includes std and <graft/...> only: {target}"
 
 
 def check_foreign_include(file, target, quoted):
@@ -151,7 +163,9 @@ def check(root):
         if layer_of(file) not in ALLOWED:
             violations.append((file, 1, "core", "belongs to no layer of core"))
         for line, quoted, target in found:
-            if layer_of(target) is not None:
+            if layer_of(file) == "examples" or (layer_of(target) == FACE and not quoted):
+                problems = check_program_include(file, target, quoted)
+            elif layer_of(target) is not None:
                 problems = check_graft_include(file, target)
             else:
                 problems = check_foreign_include(file, target, quoted)

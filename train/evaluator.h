@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "autograd/loss.h"
-#include "core/graph/model.h"
 #include "core/tensor/tensor.h"
 #include "data/loader.h"
 
 namespace graft {
+
+class Model;
 
 /// What a model achieves on data.
 struct Evaluation {

@@ -2,6 +2,7 @@
 
 #include "autograd/backward.h"
 #include "core/ops/registry.h"
+#include "optim/update.h"
 
 namespace graft {
 namespace {

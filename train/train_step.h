@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "autograd/loss.h"
-#include "core/graph/model.h"
 #include "core/passes/precision.h"
-#include "core/runtime/plan.h"
+#include "core/runtime/step_profile.h"
 #include "core/tensor/tensor.h"
 #include "optim/clip.h"
 #include "optim/optimizer.h"
@@ -18,13 +17,18 @@
 
 namespace graft {
 
+class Model;
+
 struct TrainOptions {
   Loss loss = cross_entropy();
   /// Without one, a step computes gradients and changes nothing but running statistics.
   std::optional<Optimizer> optimizer = SGD{};
-  /// What trains; TrainableRequest says what the three mean.
+  /// Regular expression (RE2) that the whole name of a parameter must match to train; empty:
+  /// what trains by default, float initializers that reach an input which usually holds a weight.
   std::string trainable = "";
+  /// Parameters whose whole name matches this one stay frozen; empty: none.
   std::string freeze = "";
+  /// Exactly these train, whatever the patterns and the defaults say; empty: by pattern.
   std::vector<std::string> parameters = {};
   /// Groups of initializers that are one parameter, written more than once by the exporter (as it
   /// is, and transposed): they train as one and stay equal. The first of a group counts.
@@ -44,12 +48,13 @@ struct TrainOptions {
   int accumulate = 1;
   /// Chooses what Dropout drops: with the same seed, a step drops the same elements again.
   std::uint64_t seed = 0;
-  /// The most bytes for activations, gradients and scratch memory (see PlanOptions); 0: as many as
-  /// it takes, but above 64 MB what is cheap to compute again is not kept. Parameters, optimizer
-  /// state and batches come on top. What does not fit is computed again in the backward part, with
-  /// the same bits.
+  /// The most bytes for activations, gradients and scratch memory; 0: as many as it takes, but
+  /// above 64 MB what is cheap to compute again is not kept. Parameters, optimizer state and
+  /// batches come on top. What does not fit is computed again in the backward part, with the same
+  /// bits.
   std::size_t memory_budget = 0;
-  /// Shows reads of memory that holds nothing (PlanOptions::poison); for tests, slow.
+  /// Fills memory with NaN bits before each step and as soon as it is dead: a value that is read
+  /// before it is written then shows. For tests; slow.
   bool poison = false;
 };
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "core/graph/model.h"
+
 namespace graft {
 namespace {
 

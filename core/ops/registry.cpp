@@ -1,6 +1,10 @@
 #include "core/ops/registry.h"
 
 #include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "core/ops/register_op.h"
 
 namespace graft {
 
@@ -12,8 +16,30 @@ bool OpDef::updates_state() const {
   return std::ranges::any_of(aliases, [](const Alias& a) { return a.kind == AliasKind::state; });
 }
 
-const OpRegistry& OpRegistry::instance() {
-  static const OpRegistry registry = [] {
+namespace {
+
+/// What programs add, until something looks at the registries.
+struct Additions {
+  std::mutex mutex;
+  std::atomic<bool> are_over{false};
+  std::vector<KernelDef> kernels;
+};
+
+Additions& additions() {
+  static Additions all;
+  return all;
+}
+
+void end_additions() {
+  Additions& all = additions();
+  if (all.are_over.load(std::memory_order_acquire)) return;
+  const std::scoped_lock lock(all.mutex);
+  all.are_over.store(true, std::memory_order_release);
+}
+
+/// Changes only under the lock of `additions()`, and not once they are over.
+OpRegistry& op_registry() {
+  static OpRegistry registry = [] {
     OpRegistry filled;
     register_all_ops(filled);
     return filled;
@@ -21,12 +47,75 @@ const OpRegistry& OpRegistry::instance() {
   return registry;
 }
 
-void OpRegistry::add(OpDef def) {
-  defs_.push_back(std::move(def));
-  const OpDef& added = defs_.back();
-  if (!by_name_.emplace(OpKey{added.name, added.domain}, &added).second) {
-    fail(ErrorKind::argument, "op ", added.domain, "::", added.name, " is registered twice");
+/// Under the lock.
+void require_in_time(const Additions& all, std::string_view what, const OpKey& key) {
+  if (!all.are_over) return;
+  fail(ErrorKind::argument, what, " '", key.domain, key.domain.empty() ? "" : "::", key.op,
+       "' is registered too late: ops are fixed once a model has been trained, run or built; "
+       "register at the start of main");
+}
+
+/// Under the lock.
+void add_kernel(Additions& all, const KernelDef& kernel) {
+  if ((kernel.make == nullptr) == (kernel.make_run == nullptr)) {
+    fail(ErrorKind::argument, "a kernel of '", kernel.op, "' has ",
+         kernel.make == nullptr ? "neither" : "both", " make and make_run, wanted one of them");
   }
+  all.kernels.push_back(kernel);
+}
+
+}  // namespace
+
+void register_op(OpDef row, const std::vector<KernelDef>& kernels) {
+  const OpKey key{row.name, row.domain};
+  if (key.op.empty() || row.infer == nullptr || key.domain == kInternalDomain) {
+    fail(ErrorKind::argument, "the row of op '", key.domain, "::", key.op,
+         "' wants a name, an inference and a domain other than ", kInternalDomain);
+  }
+  if (row.is_dynamic) {
+    fail(ErrorKind::unsupported, "op '", key.op,
+         "': programs register ops whose shapes do not depend on data");
+  }
+  Additions& all = additions();
+  const std::scoped_lock lock(all.mutex);
+  require_in_time(all, "op", key);
+  const std::size_t earlier = all.kernels.size();
+  try {
+    for (KernelDef kernel : kernels) {
+      kernel.op = key.op;
+      kernel.domain = key.domain;
+      add_kernel(all, kernel);
+    }
+    op_registry().add(std::move(row));
+  } catch (...) {
+    all.kernels.resize(earlier);
+    throw;
+  }
+}
+
+void register_kernel(const KernelDef& kernel) {
+  Additions& all = additions();
+  const std::scoped_lock lock(all.mutex);
+  require_in_time(all, "a kernel of", {kernel.op, kernel.domain});
+  if (op_registry().find(kernel.op, kernel.domain) == nullptr) {
+    fail(ErrorKind::argument, "a kernel is registered for op '", kernel.domain,
+         kernel.domain.empty() ? "" : "::", kernel.op, "', which is not known");
+  }
+  add_kernel(all, kernel);
+}
+
+const OpRegistry& OpRegistry::instance() {
+  end_additions();
+  return op_registry();
+}
+
+void OpRegistry::add(OpDef def) {
+  const OpKey key{def.name, def.domain};
+  if (by_name_.contains(key)) {
+    fail(ErrorKind::argument, "op ", key.domain, "::", key.op, " is registered twice");
+  }
+  defs_.push_back(std::move(def));
+  by_name_.emplace(key, &defs_.back());
 }
 
 const OpDef* OpRegistry::find(std::string_view op, std::string_view domain) const {
@@ -55,7 +144,9 @@ const OpDef& OpRegistry::get(const Node& node) const {
 
 const KernelRegistry& KernelRegistry::instance() {
   static const KernelRegistry registry = [] {
+    end_additions();
     KernelRegistry filled;
+    for (const KernelDef& kernel : additions().kernels) filled.add(kernel);
     register_all_kernels(filled);
     return filled;
   }();

@@ -31,8 +31,8 @@ struct OpKeyHash {
 template <class T>
 using ByOp = std::unordered_map<OpKey, T, OpKeyHash>;
 
-/// All ops, in the order of registration. Filled once from the families named in
-/// core/ops/CMakeLists.txt; read-only after that.
+/// All ops, in the order of registration: those of the rooms of core/ops, then a program's own
+/// (register_op). Read-only from the first call of `instance` on.
 class OpRegistry {
  public:
   static const OpRegistry& instance();

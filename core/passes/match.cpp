@@ -3,6 +3,8 @@
 // true once all are met and the rewrite's condition holds. Where there are several ways, they are
 // tried one after the other, and each failure takes back what it had found. Goals lie on the stack,
 // so that a look at a node allocates nothing. Start at `Matcher::solve`.
+//
+// Long: Matcher, for each kind of form is a few lines of one search that calls itself.
 #include "core/passes/match.h"
 
 #include <algorithm>

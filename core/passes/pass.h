@@ -138,6 +138,20 @@ bool choose_layouts(Graph& graph, Device& device);
 /// updates still behind what reads their variables.
 bool fuse_addends(Graph& graph, Device& device);
 
+/// Lets each update of a variable run as soon as its gradient is there and nobody reads the
+/// variable any more: gradients then need not wait for the end of the step.
+bool move_updates(Graph& graph);
+
+/// The same for every node that frees more memory than it takes, the one that frees most first; the
+/// others keep their order. That need not make the whole plan smaller: its caller compares.
+bool order_for_memory(Graph& graph);
+
+/// Where a formula makes the new content of variables (Assign, one behind the other: an optimizer
+/// of a program's own), joins the element-wise nodes of the formula that nothing else reads, and
+/// the assignments, into an UpdateChain in the place of the last, which writes the variables
+/// itself. Not where something reads a variable later. The results are the same bits.
+bool fuse_updates(Graph& graph, Device& device);
+
 /// Joins element-wise nodes of one shape and layout, those for which the device has a RunFunction,
 /// into ElementwiseChain nodes: chains and trees, with operands that broadcast. What others read of
 /// a link becomes an output of its chain. A chain stands where its last link stood; it is not made

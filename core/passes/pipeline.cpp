@@ -137,9 +137,8 @@ constexpr Pass kWholeStepPasses[] = {
 };
 
 constexpr Pass kPlanningPasses[] = {
-    {"choose_layouts", on<choose_layouts>},
-    {"fuse_addends", on<fuse_addends>},
-    {"fuse_chains", on<fuse_chains>},
+    {"choose_layouts", on<choose_layouts>}, {"fuse_addends", on<fuse_addends>},
+    {"fuse_updates", on<fuse_updates>},     {"fuse_chains", on<fuse_chains>},
     {"move_updates", on<move_updates>},
 };
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/device/device.h"
 #include "core/graph/graph.h"
 #include "core/ops/kernel.h"
+#include "core/runtime/step_profile.h"
 #include "core/tensor/tensor.h"
 
 namespace graft {
@@ -37,14 +37,6 @@ struct PlanOptions {
   std::size_t ample_bytes = 0;
   /// Gets a record of what planning does to the graph; null: none is kept.
   passes::PassLog* log = nullptr;
-};
-
-/// What one step is and what it cost while profiling was on.
-struct StepProfile {
-  const Node* node;         ///< lives as long as the plan
-  std::string_view kernel;  ///< "onednn", "plain", ...
-  std::size_t bytes;        ///< of its inputs and outputs
-  double seconds;           ///< all measured runs together
 };
 
 /// A graph of known shapes made ready to run: prepared kernels in order, every buffer placed. After

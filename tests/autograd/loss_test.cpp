@@ -162,5 +162,59 @@ TEST(Loss, EveryNameIsALoss) {
   for (const std::string& name : loss_names()) EXPECT_EQ(loss_from_name(name).name, name);
 }
 
+/// Mean of |p - t| / t: (1/2 + 1/4) / 2; d/dp = sign / (2t).
+TEST(CustomLoss, IsDifferentiatedAsItIsWritten) {
+  const Loss relative = custom_loss(
+      "relative",
+      [](const Expr& p, const Expr& t) { return reduce_mean(call("Abs", {p - t}) / t, {}, false); },
+      Targets::numbers);
+  expect_result(evaluate_loss(relative, Tensor::from<float>({2, 1}, {3, 3}),
+                              Tensor::from<float>({2}, {2, 4})),
+                0.375F, {0.25F, -0.125F});
+  EXPECT_FALSE(has_class_targets(relative));
+  EXPECT_EQ(class_count(relative, {2, 1}), 0);
+}
+
+TEST(CustomLoss, OfClassesChecksThemAndHasAnAccuracy) {
+  const auto formula = [](const Expr& p, const Expr& t) {
+    return call("NegativeLogLikelihoodLoss", {p, t}, {{"reduction", "mean"}});
+  };
+  const Loss own = custom_loss("own", formula, Targets::classes);
+  const Tensor p = Tensor::from<float>({2, 2}, {-1, -2, -3, -4});
+  const Tensor t = Tensor::from<std::int64_t>({2}, {0, 1});
+  EXPECT_EQ(evaluate_loss(own, p, t).loss, evaluate_loss(nll(), p, t).loss);
+  EXPECT_TRUE(has_class_targets(own));
+  EXPECT_EQ(class_axis(own, {2, 2}), 1);
+  EXPECT_THROW(check_class_targets(own, Tensor::from<std::int64_t>({1}, {2}), 2), Error);
+  const Error shape = error_of([&] { evaluate_loss(own, p, Tensor::zeros(DType::i64, {3})); });
+  EXPECT_THAT(shape.what(), HasSubstr("own: the prediction is f32[2,2], the target i64[3]"));
+}
+
+/// Without a word on targets the formula gets them as they are.
+TEST(CustomLoss, TakesAnyTarget) {
+  const Loss own = custom_loss("own", [](const Expr& p, const Expr& t) {
+    EXPECT_EQ(text(t.value()->type()), "i32[3]");
+    return reduce_sum(p * cast(reduce_sum(t, {}, false), p.dtype()), {}, false);
+  });
+  expect_result(evaluate_loss(own, Tensor::from<float>({2}, {1, 2}),
+                              Tensor::from<std::int32_t>({3}, {1, 2, 3})),
+                18.0F, {6.0F, 6.0F});
+}
+
+TEST(CustomLoss, MustBeAScalarOfThePredictionsType) {
+  const Tensor p = Tensor::from<float>({2, 1}, {3, 3});
+  const auto error = [&](LossFormula formula) {
+    return error_of([&] { evaluate_loss(custom_loss("own", std::move(formula)), p, p); });
+  };
+  const Error shape = error([](const Expr& y, const Expr&) { return y; });
+  EXPECT_EQ(shape.kind(), ErrorKind::shape);
+  EXPECT_THAT(shape.what(),
+              HasSubstr("own: the formula gives f32[2,1], wanted f32[]: take a mean"));
+  const Error type =
+      error([](const Expr& y, const Expr&) { return cast(reduce_sum(y, {}, false), DType::f64); });
+  EXPECT_EQ(type.kind(), ErrorKind::type);
+  EXPECT_EQ(error([](const Expr&, const Expr&) { return Expr(); }).kind(), ErrorKind::argument);
+}
+
 }  // namespace
 }  // namespace graft

@@ -1,4 +1,4 @@
-#include "optim/optimizer.h"
+#include "optim/update.h"
 
 #include <gmock/gmock.h>
 

@@ -25,7 +25,9 @@ GOOD = {
     "io/proto/convert.h": "#include <onnx/onnx_pb.h>\n",
     "io/onnx.cpp": '#include "io/proto/convert.h"\n',
     "train/trainer.h": '#include "autograd/backward.h"\n#include "data/loader.h"\n',
-    "tools/graft/main.cpp": '#include <CLI/CLI.hpp>\n#include "train/trainer.h"\n',
+    "graft/train.h": '#include "train/trainer.h"\n',
+    "tools/graft/main.cpp": '#include <CLI/CLI.hpp>\n#include "graft/train.h"\n',
+    "examples/mnist.cpp": "#include <graft/train.h>\n\n#include <string>\n",
 }
 
 
@@ -51,6 +53,29 @@ class CheckLayers(unittest.TestCase):
 
     def test_good_tree_passes(self):
         self.assertEqual(run(GOOD), (0, "layers: ok\n"))
+
+    def test_face(self):
+        self.expect(
+            "examples/cifar.cpp",
+            '#include "train/trainer.h"\n',
+            "examples/cifar.cpp:1: face: an example includes std and <graft/...> only: "
+            "train/trainer.h",
+        )
+        self.expect(
+            "io/npy.cpp",
+            "#include <graft/tensor.h>\n",
+            "io/npy.cpp:1: face: only examples see Graft as programs do: graft/tensor.h",
+        )
+        self.expect(
+            "io/npy.cpp",
+            '#include "graft/train.h"\n',
+            "io/npy.cpp:1: star: io must not include graft: graft/train.h",
+        )
+        self.expect(
+            "graft/op.h",
+            "#include <Eigen/Core>\n",
+            "graft/op.h:1: headers: a public header includes std and Graft only: Eigen/Core",
+        )
 
     def test_rooms_of_ops(self):
         include = '#include "core/ops/conv/conv.h"\n'

@@ -69,6 +69,27 @@ TEST_F(Examples, TransferTrainsOnlyTheHead) {
   EXPECT_EQ(after.graph().find("fc1.weight"), nullptr);
 }
 
+TEST_F(Examples, OwnLoss) {
+  const Outcome outcome = run({example("own_loss"), data_, "200"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("focal loss "));
+  EXPECT_THAT(outcome.out, HasSubstr("test accuracy "));
+}
+
+TEST_F(Examples, OwnOptimizer) {
+  const Outcome outcome = run({example("own_optimizer"), data_, "200"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("test accuracy "));
+}
+
+TEST_F(Examples, OwnOpIsInTheFileThatOnlyItsProgramReads) {
+  const Outcome outcome = run({example("own_op"), data_, path("out.onnx")});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("accuracy "));
+  EXPECT_THAT(run_graft({"eval", path("out.onnx"), "--data", data_}).error,
+              HasSubstr("ops not known to Graft: com.example.Snake"));
+}
+
 TEST_F(Examples, Quickstart) {
   const Outcome outcome = run({example("quickstart"), path("files"), "300"});
   if (outcome.error.find("fashion-mnist") != std::string::npos) {

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/base/closest.h"
+#include "graft/version.h"
 #include "tools/graft/verb.h"
 
 namespace graft::cli {
@@ -82,7 +83,7 @@ ExitCode wrong_arguments(const CLI::App& app, const CLI::ParseError& error) {
 
 ExitCode run(int argc, char** argv) {
   CLI::App app("Graft trains ONNX models.", "graft");
-  app.set_version_flag("--version", GRAFT_VERSION);
+  app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, Run>> verbs;
   for (const Verb& verb : kVerbs) {

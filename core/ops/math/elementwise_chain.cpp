@@ -66,6 +66,29 @@ std::vector<Alias> every_alias() {
   return aliases;
 }
 
+/// Output i is the new content of input i.
+std::vector<Alias> every_state() {
+  std::vector<Alias> aliases;
+  for (int i = 0; i < kMostChainInputs; ++i) aliases.push_back({i, i, AliasKind::state});
+  return aliases;
+}
+
+void infer_update_chain(InferContext& context) {
+  infer_chain(context);
+  for (int i = 0; i < context.node().output_count(); ++i) {
+    const ValueType& made = context.node().output(i)->type();
+    const ValueType& wanted = context.input(i).type();
+    const bool is_other_type = made.dtype != wanted.dtype && wanted.dtype != DType::undefined;
+    const auto made_shape = made.shape ? made.shape->known() : std::nullopt;
+    const auto wanted_shape = wanted.shape ? wanted.shape->known() : std::nullopt;
+    if (is_other_type || (made_shape && wanted_shape && *made_shape != *wanted_shape)) {
+      context.fail(is_other_type ? ErrorKind::type : ErrorKind::shape, "its body makes ", made,
+                   " of variable '", context.input(i).name(), "', wanted ", wanted);
+    }
+    context.copy_type(i, i);
+  }
+}
+
 /// The body of a sample, from inputs "x0", "x1", ...
 class SampleBody {
  public:
@@ -149,6 +172,33 @@ Attributes tree() {
       .outputs({"y"});
 }
 
+/// Momentum: variables x0 and x1, gradient x2, rate x3.
+Attributes descent() {
+  return SampleBody(4)
+      .link("velocity", "Add", {"x1", "x2"})
+      .link("way", "Mul", {"velocity", "x3"})
+      .link("moved", "Sub", {"x0", "way"})
+      .outputs({"moved", "velocity"});
+}
+
+/// A variable that is written before another result reads what it was.
+Attributes swapped_order() {
+  return SampleBody(3)
+      .link("x0_new", "Mul", {"x1", "x2"})
+      .link("difference", "Sub", {"x0", "x2"})
+      .link("x1_new", "Tanh", {"difference"})
+      .outputs({"x0_new", "x1_new"});
+}
+
+std::vector<Sample> update_samples() {
+  return {
+      sample("descent", {{3, 11}, {3, 11}, {3, 11}, {}}, descent(), 2),
+      sample("many", {{34993}, {34993}, {34993}, {}}, descent(), 2),
+      sample("empty", {{0, 3}, {0, 3}, {0, 3}, {}}, descent(), 2),
+      sample("reads_what_was_written", {{5, 419}, {5, 419}, {419}}, swapped_order(), 2),
+  };
+}
+
 std::vector<Sample> chain_samples() {
   return {
       sample("same_shape", {{3, 11}, {3, 11}, {3, 11}}, three_operands()),
@@ -200,7 +250,8 @@ std::unique_ptr<Graph> typed_body(const Node& chain) {
 }
 
 /// Element-wise ops on values of one shape, as one op that passes over memory once. Its body holds
-/// them, without types; passes::fuse_chains writes it. Operands broadcast.
+/// them, without types; passes::fuse_chains writes it. Operands broadcast. An UpdateChain writes
+/// its results to variables, which are its first operands.
 void register_elementwise_chain(OpRegistry& registry) {
   registry.add({.name = "ElementwiseChain",
                 .domain = kInternalDomain,
@@ -212,6 +263,15 @@ void register_elementwise_chain(OpRegistry& registry) {
                 .layout = kElementwise,
                 .backward = NotDifferentiable{"chains are joined after differentiation"},
                 .samples = chain_samples});
+  registry.add({.name = "UpdateChain",
+                .domain = kInternalDomain,
+                .inputs = {{"operands", Arity::variadic}},
+                .outputs = {{"new_variables", Arity::variadic}},
+                .attributes = {{"body", AttributeType::graph, true}},
+                .infer = infer_update_chain,
+                .aliases = every_state(),
+                .backward = NotDifferentiable{"an optimizer update is the end of a step"},
+                .samples = update_samples});
 }
 
 }  // namespace graft

@@ -292,8 +292,9 @@ Kernel make_chain(KernelRequest& request) {
 }  // namespace
 
 void register_elementwise_chain_cpu(KernelRegistry& registry) {
-  registry.add(
-      {.op = "ElementwiseChain", .domain = kInternalDomain, .name = "blocks", .make = make_chain});
+  for (const std::string_view op : {"ElementwiseChain", "UpdateChain"}) {
+    registry.add({.op = op, .domain = kInternalDomain, .name = "blocks", .make = make_chain});
+  }
 }
 
 }  // namespace graft

@@ -214,7 +214,9 @@ Kernel make_adding(KernelRequest& request) {
 Kernel make_assign(KernelRequest& request) {
   const std::size_t bytes = bytes_of(request.dtype(), request.shape().size());
   return [bytes](const KernelArgs& args) {
-    if (bytes > 0) std::memcpy(args.outputs[0], args.inputs[1], bytes);
+    if (bytes > 0 && args.outputs[0] != args.inputs[1]) {
+      std::memcpy(args.outputs[0], args.inputs[1], bytes);
+    }
   };
 }
 

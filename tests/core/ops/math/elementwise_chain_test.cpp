@@ -90,5 +90,18 @@ TEST(ElementwiseChain, RefusesWhatIsNoChain) {
               HasSubstr("it has no body"));
 }
 
+TEST(UpdateChain, MakesWhatItsVariablesAre) {
+  const auto body = body_with(2);
+  body->add_output(link(*body, "Add", {"x0", "x1"}, "sum"));
+  const auto call = [&](const Tensor& x0, const Tensor& x1) {
+    return call_internal_op("UpdateChain", {x0, x1}, {{"body", body}});
+  };
+  const Tensor row = Tensor::from<float>({2}, {1, 2});
+  EXPECT_THAT(floats(call(row, Tensor::scalar(3.0F)).front()), ElementsAre(4, 5));
+  const Error error = error_of([&] { call(row, Tensor::zeros(DType::f32, {3, 2})); });
+  EXPECT_EQ(error.kind(), ErrorKind::shape);
+  EXPECT_THAT(error.what(), HasSubstr("its body makes f32[3,2] of variable"));
+}
+
 }  // namespace
 }  // namespace graft

@@ -1,0 +1,133 @@
+#include "core/passes/chain_internal.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "core/ops/infer.h"
+#include "core/ops/kernel.h"
+#include "core/ops/chain_limits.h"
+
+namespace graft::passes {
+namespace {
+
+/// A constant of one element: part of the body.
+bool is_scalar_constant(const Value* value) {
+  const Tensor tensor = constant_of(value);
+  return tensor.defined() && tensor.size() == 1;
+}
+
+/// How many elements in a row of the result take as many of the operand, or just one.
+std::int64_t run_length(const Value& operand, const Value& result) {
+  Shape whole = result.known_shape();
+  Shape part = with_leading_ones(operand.known_shape(), whole.rank());
+  if (result.layout == Layout::channels_last) {
+    whole = channels_last_shape(whole);
+    part = channels_last_shape(part);
+  }
+  std::int64_t length = 1;
+  std::optional<bool> is_still;
+  for (int axis = whole.rank() - 1; axis >= 0; --axis) {
+    if (whole[axis] == 1) continue;
+    if (is_still && *is_still != (part[axis] == 1)) break;
+    is_still = part[axis] == 1;
+    length *= whole[axis];
+  }
+  return length;
+}
+
+/// A chain begins anew with each run: with short ones, single ops are faster.
+bool has_long_runs(const Value& operand, const Value& result) {
+  constexpr std::int64_t kShort = 256;
+  constexpr std::int64_t kFew = 4096;
+  return result.known_shape().size() <= kFew || run_length(operand, result) >= kShort;
+}
+
+void add_to_body(Graph& body, const Node& link, ValueMap& inside) {
+  std::vector<Value*> inputs;
+  for (const Value* input : link.inputs()) {
+    if (input != nullptr && !inside.contains(input)) {
+      inside[input] = body.add_initializer(input->name(), input->initializer());
+    }
+    inputs.push_back(input == nullptr ? nullptr : inside.at(input));
+  }
+  const Value* const result = link.output(0);
+  const Node* const copy =
+      body.add_node(link.op_type(), link.domain(), inputs, {result->name()}, link.attributes);
+  inside[result] = copy->output(0);
+}
+
+}  // namespace
+
+bool contains(const Links& links, const Node* node) {
+  return std::ranges::find(links, node) != links.end();
+}
+
+bool is_link(const Node& node, Device& device) {
+  const Value* const result = node.output(0);
+  return node.output_count() == 1 && result != nullptr && node.input_count() > 0 &&
+         node.input_count() <= kMostLinkInputs && find_run_function(node, device);
+}
+
+std::vector<Value*> operands_of(const Links& links) {
+  std::vector<Value*> operands;
+  for (const Node* link : links) {
+    for (Value* input : link->inputs()) {
+      if (input == nullptr || is_scalar_constant(input) || contains(links, input->producer()) ||
+          std::ranges::find(operands, input) != operands.end()) {
+        continue;
+      }
+      operands.push_back(input);
+    }
+  }
+  return operands;
+}
+
+std::vector<Value*> results_of(const Links& links) {
+  std::vector<Value*> results;
+  for (const Node* link : links) {
+    Value* const result = link->output(0);
+    const bool is_read = std::ranges::any_of(
+        result->uses(), [&](const Use& use) { return !contains(links, use.node); });
+    if (is_read || result->is_graph_output()) results.push_back(result);
+  }
+  return results;
+}
+
+bool fits_chain(const Links& links, const std::vector<Value*>& inputs,
+                const std::vector<Value*>& results) {
+  std::size_t values = links.size();
+  for (const Node* link : links) values += link->inputs().size();
+  const auto is_long = [&](const Value* input) {
+    return has_long_runs(*input, *links.back()->output(0));
+  };
+  return values <= kMostChainValues && inputs.size() <= kMostChainInputs && !results.empty() &&
+         results.size() <= kMostChainInputs && std::ranges::all_of(inputs, is_long);
+}
+
+Node* add_chain(Graph& graph, const NewChain& chain, Node* before) {
+  const auto body = std::make_shared<Graph>("chain", &graph);
+  ValueMap inside;
+  for (const Value* input : chain.inputs) inside[input] = body->add_input(input->name(), {});
+  for (const Node* link : chain.links) add_to_body(*body, *link, inside);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < chain.results.size(); ++i) {
+    body->add_output(inside.at(chain.results[i]));
+    names.push_back(graph.unique_name(chain.replaced[i]->name()));
+  }
+  Node* const node =
+      graph.add_node(chain.op, kInternalDomain, chain.inputs, names, {{"body", body}}, before);
+  for (std::size_t i = 0; i < chain.replaced.size(); ++i) {
+    Value* const replaced = chain.replaced[i];
+    Value* const output = node->output(static_cast<int>(i));
+    output->set_type(replaced->type());
+    output->layout = replaced->layout;
+    graph.replace_all_uses(replaced, output);
+    const std::string name = replaced->name();
+    graph.rename(replaced, graph.unique_name(name + "/replaced"));
+    graph.rename(output, name);
+  }
+  return node;
+}
+
+}  // namespace graft::passes

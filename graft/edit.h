@@ -1,0 +1,7 @@
+#pragma once
+
+// Surgery on models: cut, extract, rename, set the batch, append layers.
+
+#include "core/graph/edit.h"
+#include "core/layers/append.h"
+#include "core/layers/output_types.h"

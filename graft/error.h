@@ -1,0 +1,5 @@
+#pragma once
+
+// What Graft throws.
+
+#include "core/base/error.h"

@@ -1,0 +1,6 @@
+#pragma once
+
+// Losses, and what a loss of one's own is written in (custom_loss, Expr).
+
+#include "autograd/loss.h"
+#include "core/ops/expr.h"

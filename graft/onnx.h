@@ -1,0 +1,5 @@
+#pragma once
+
+// ONNX files in and out.
+
+#include "io/onnx.h"

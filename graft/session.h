@@ -1,0 +1,6 @@
+#pragma once
+
+// Inference.
+
+#include "core/runtime/session.h"
+#include "train/gradient_model.h"
