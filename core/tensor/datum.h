@@ -13,7 +13,7 @@ class Datum;
 
 /// A list of data, all of one kind: what ONNX calls a sequence.
 struct Sequence {
-  std::vector<Datum> items{};
+  std::vector<Datum> items;
   /// The element type of its tensors; undefined when not known. An empty sequence is written so.
   DType dtype = DType::undefined;
 };

@@ -110,7 +110,8 @@ class Channels {
       if (axis != 1) axes_.push_back(axis);
     }
     channels_ = shape_.rank() > 1 ? shape_[1] : 1;
-    count_ = channels_ == 0 ? 0.0 : static_cast<double>(shape_.size() / channels_);
+    const std::int64_t count = channels_ == 0 ? 0 : shape_.size() / channels_;
+    count_ = static_cast<double>(count);
   }
   /// Elements of one channel.
   double count() const { return count_; }
