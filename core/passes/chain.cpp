@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
+#include "core/ops/chain_limits.h"
 #include "core/ops/infer.h"
 #include "core/ops/kernel.h"
-#include "core/ops/chain_limits.h"
 
 namespace graft::passes {
 namespace {
