@@ -9,7 +9,7 @@ namespace graft::autograd {
 /// Where differentiation starts: an output and the gradient that flows into it.
 struct Seed {
   Value* output;
-  /// Of the output's type and shape; null for ones.
+  /// A value of the output's type and shape; null stands for ones.
   Value* gradient = nullptr;
 };
 

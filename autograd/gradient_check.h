@@ -10,7 +10,7 @@
 namespace graft::autograd {
 
 struct GradientCheckOptions {
-  /// Step of the central difference.
+  /// How far an element is moved to each side for the central difference.
   double epsilon = 1e-5;
   double relative = 1e-5;
   double absolute = 1e-7;

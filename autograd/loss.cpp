@@ -14,7 +14,7 @@ Expr mean(const Expr& x) {
 
 Expr build_cross_entropy(const Loss& loss, const Expr& logits, const Expr& target) {
   return call_internal("CrossEntropy", {logits, target},
-                       {{"label_smoothing", AttributeValue(loss.label_smoothing)}});
+                       {{"label_smoothing", loss.label_smoothing}});
 }
 
 Expr build_token_cross_entropy(const Loss& loss, const Expr& logits, const Expr& target) {

@@ -16,11 +16,11 @@ namespace graft {
 struct Loss {
   /// One of `loss_names()`.
   std::string name;
-  /// Of cross_entropy: the share of the target that is spread over all classes, in [0, 1).
+  /// The share of the target that cross_entropy spreads over all classes, in [0, 1).
   float label_smoothing = 0.0F;
-  /// Of huber: where the parabola becomes a line.
+  /// The difference at which huber's parabola becomes a line; above 0.
   float delta = 1.0F;
-  /// Of ctc: the class that separates labels, and whether targets too long for their prediction
+  /// The class that separates ctc's labels, and whether targets too long for their prediction
   /// count as 0 instead of infinity.
   std::int64_t blank = 0;
   bool zero_infinity = false;
@@ -59,7 +59,7 @@ inline Loss ctc(std::int64_t blank = 0, bool zero_infinity = false) {
   return {.name = "ctc", .blank = blank, .zero_infinity = zero_infinity};
 }
 
-/// All names, in the order of the documentation.
+/// The names that `loss_from_name` takes, in the order of the documentation.
 std::vector<std::string> loss_names();
 /// Throws Error{argument} for an unknown name; the message lists the valid ones.
 Loss loss_from_name(std::string_view name);

@@ -11,6 +11,7 @@ foreach(folder IN ITEMS core autograd optim io data train)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION include/graft
             FILES_MATCHING PATTERN "*.h"
             PATTERN "*internal*" EXCLUDE
+            PATTERN "core/device/cuda" EXCLUDE
             PATTERN "io/proto" EXCLUDE)
   endif()
 endforeach()
@@ -22,4 +23,5 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/graftConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake"
               "${PROJECT_BINARY_DIR}/graftConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindRE2.cmake"
         DESTINATION lib/cmake/graft)

@@ -1,7 +1,8 @@
 # The functions that a folder's CMakeLists.txt is made of.
 
 # graft_sources(<variable> [folder...]): the *.cpp of the current folder and the folders named.
-# A *_onednn.cpp is left out without oneDNN, a no_onednn.cpp with it.
+# A *_onednn.cpp is left out without oneDNN, a no_onednn.cpp with it; so are *_cuda.cpp and *_cuda.cu
+# without CUDA, and no_cuda.cpp with it; and of RE2, regex_re2.cpp and no_re2.cpp.
 function(graft_sources variable)
   set(patterns "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   foreach(folder IN LISTS ARGN)
@@ -14,6 +15,12 @@ function(graft_sources variable)
     list(FILTER sources EXCLUDE REGEX "[^/]_onednn\\.cpp$")
     list(FILTER sources EXCLUDE REGEX "/onednn[^/]*\\.cpp$")
   endif()
+  if(GRAFT_RE2)
+    list(FILTER sources EXCLUDE REGEX "/no_re2\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/regex_re2\\.cpp$")
+  endif()
+  graft_cuda_sources(sources ${ARGN})
   set(${variable} "${sources}" PARENT_SCOPE)
 endfunction()
 
@@ -33,6 +40,7 @@ function(graft_library name)
   graft_target_options(${target})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                                               $<INSTALL_INTERFACE:include/graft>)
+  graft_use_cuda(${target})
   list(TRANSFORM arg_DEPENDS PREPEND graft_)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
   set_property(GLOBAL APPEND PROPERTY GRAFT_LIBRARIES ${target})

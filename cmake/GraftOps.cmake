@@ -2,7 +2,7 @@
 #
 # Every F.cpp in a room of core/ops that defines
 #     void register_F(OpRegistry& ...)
-# holds rows, and every F_<backend>.cpp (backends: tiles, onednn, cpu) that defines
+# holds rows, and every F_<backend>.cpp (backends: tiles, onednn, cpu, cuda) that defines
 #     void register_F_<backend>(KernelRegistry& ...)
 # holds kernels. The calls are generated into registrations.cpp of the build folder; kernels of a
 # faster backend register first, so that they are tried first. No list names what is there.
@@ -15,6 +15,7 @@ function(graft_register_ops)
   set(tiles_calls "")
   set(onednn_calls "")
   set(cpu_calls "")
+  set(cuda_calls "")
 
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
@@ -25,8 +26,8 @@ function(graft_register_ops)
       string(APPEND op_calls "  register_${name}(registry);\n")
     endif()
     if(kernels)
-      if(NOT name MATCHES "_(tiles|onednn|cpu)$")
-        message(FATAL_ERROR "${source}: kernels stand in a file called *_tiles, *_onednn or *_cpu")
+      if(NOT name MATCHES "_(tiles|onednn|cpu|cuda)$")
+        message(FATAL_ERROR "${source}: kernels stand in a file called *_tiles, *_onednn, *_cpu or *_cuda")
       endif()
       string(APPEND declarations "void register_${name}(KernelRegistry&);\n")
       string(APPEND ${CMAKE_MATCH_1}_calls "  register_${name}(registry);\n")
@@ -48,7 +49,7 @@ void register_all_ops(OpRegistry& registry) {
 @op_calls@}
 
 void register_all_kernels(KernelRegistry& registry) {
-@tiles_calls@@onednn_calls@@cpu_calls@}
+@tiles_calls@@onednn_calls@@cpu_calls@@cuda_calls@}
 }  // namespace graft
 ")
   target_sources(graft_ops PRIVATE "${generated}")

@@ -28,7 +28,7 @@ struct SampleField {
 
 /// What a data set holds.
 struct DatasetInfo {
-  /// Number of samples.
+  /// The number of samples.
   std::int64_t size = 0;
   std::vector<SampleField> inputs;
   SampleField target;

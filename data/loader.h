@@ -12,15 +12,15 @@
 namespace graft {
 
 struct LoaderOptions {
-  /// Samples in a batch.
+  /// The number of samples in a batch.
   std::int64_t batch = 32;
   /// Another order in each epoch, made from seed and epoch; otherwise the data set's order.
   bool shuffle = false;
-  /// Of the order and of the random transforms.
+  /// Decides the order when shuffling, and what random transforms draw.
   std::uint64_t seed = 0;
-  /// Leave out the last batch when it is smaller than the others.
+  /// Leaves out the last batch when it is smaller than the others.
   bool drop_last = false;
-  /// Batches made ahead of the one in use.
+  /// How many batches are made ahead of the one in use.
   int prefetch = 2;
   /// Applied in order to input 0 of each sample.
   std::vector<Transform> transforms = {};
@@ -70,7 +70,7 @@ class DataLoader {
   Iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
-  /// Batches in an epoch.
+  /// The number of batches in an epoch.
   std::int64_t batches() const;
   /// The epoch that the next `begin()` gives; the first is 0.
   std::int64_t epoch() const;

@@ -18,7 +18,7 @@ struct ImageView {
   std::int64_t width = 0;
 };
 
-/// [C,H,W], or features [F] as F channels of one pixel. Throws Error{shape} for another rank.
+/// Sees `shape` [C,H,W] as it is, [F] as F channels of one pixel. Throws Error{shape} for others.
 ImageView image_view(std::span<float> pixels, const Shape& shape);
 
 /// The random numbers of one sample in one epoch. They depend on nothing else, so a transform
@@ -55,7 +55,7 @@ struct RandomCrop {
   void operator()(const ImageView& image, SampleRandom& random) const;
 };
 
-/// Mirrors left and right with that probability.
+/// Swaps left and right in an image with that probability, in [0, 1].
 struct RandomHorizontalFlip {
   double probability = 0.5;
   void operator()(const ImageView& image, SampleRandom& random) const;

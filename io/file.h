@@ -56,9 +56,9 @@ class AtomicFile {
   /// Throws Error{io}, as when the disk is full.
   void write(const void* bytes, std::size_t count);
   void write(std::string_view bytes) { write(bytes.data(), bytes.size()); }
-  /// Bytes written.
+  /// The number of bytes written so far.
   std::uint64_t size() const { return written_; }
-  /// At most once. Throws Error{io}.
+  /// Lets the file appear, or throws Error{io}; to be called at most once.
   void commit();
 
  private:

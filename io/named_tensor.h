@@ -12,7 +12,7 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-/// The same for data of any kind.
+/// Data of any kind with their name.
 struct NamedDatum {
   std::string name;
   Datum datum;

@@ -18,7 +18,7 @@ Tensor load(const std::filesystem::path& path);
 /// Version 1, C order. Throws Error{type} for types that NumPy does not have (bf16, strings, types
 /// below a byte).
 std::string serialize(const Tensor& tensor);
-/// Appears complete or not at all.
+/// Writes the tensor as a file that appears complete or not at all.
 void save(const std::filesystem::path& path, const Tensor& tensor);
 
 }  // namespace graft::npy

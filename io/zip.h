@@ -28,7 +28,7 @@ class ZipReader {
   explicit ZipReader(const std::filesystem::path& path);
 
   const std::vector<ZipEntry>& entries() const { return entries_; }
-  /// The content, its checksum verified. Throws Error{unsupported} for methods other than 0 and 8.
+  /// The content, its checksum verified. Throws Error{unsupported} for methods but 0 and 8.
   std::string read(const ZipEntry& entry) const;
 
  private:
@@ -42,7 +42,7 @@ class ZipWriter {
   explicit ZipWriter(const std::filesystem::path& path) : file_(path) {}
 
   void add(std::string_view name, std::string_view content);
-  /// Writes the directory; the file appears.
+  /// Writes the directory, and lets the file appear.
   void commit();
 
  private:

@@ -36,18 +36,24 @@ struct Schedule {
   float factor(std::int64_t step, std::int64_t total) const;
 };
 
+/// The base rate in every update.
 inline Schedule constant_lr() {
   return {};
 }
+/// The rate times gamma every `every` updates (PyTorch's StepLR, counted in updates).
 inline Schedule step_lr(std::int64_t every, float gamma = 0.1F) {
   return {.kind = Schedule::Kind::step, .gamma = gamma, .every = every};
 }
+/// The rate times gamma in every update.
 inline Schedule exponential_lr(float gamma) {
   return {.kind = Schedule::Kind::exponential, .gamma = gamma};
 }
+/// Half a cosine from the base rate to `floor` times it. Source: Loshchilov, Hutter, arXiv
+/// 1608.03983.
 inline Schedule cosine_lr(float floor = 0.0F) {
   return {.kind = Schedule::Kind::cosine, .floor = floor};
 }
+/// One rise and one fall over all updates. Source: Smith, Topin, arXiv 1708.07120.
 inline Schedule one_cycle_lr() {
   return {.kind = Schedule::Kind::one_cycle};
 }
@@ -57,7 +63,7 @@ inline Schedule with_warmup(Schedule schedule, std::int64_t updates) {
   return schedule;
 }
 
-/// "constant", "step", "exponential", "cosine", "one-cycle".
+/// What schedule_from_name takes: "constant", "step", "exponential", "cosine", "one-cycle".
 std::vector<std::string> schedule_names();
 /// Throws Error{argument} for an unknown name, listing the valid ones.
 Schedule schedule_from_name(std::string_view name);

@@ -12,9 +12,9 @@ namespace graft {
 
 /// Element types that a model takes: see NamedSamples::wanted.
 struct WantedTypes {
-  /// In order; undefined past the end.
+  /// The types of the model's inputs, in order; those past the end are undefined.
   std::vector<DType> inputs{};
-  /// Of a target of floats.
+  /// The type that a target of floats becomes.
   DType target = DType::undefined;
 };
 

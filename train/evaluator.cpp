@@ -2,17 +2,14 @@
 
 #include <algorithm>
 
-#include "core/passes/pass.h"
-#include "core/runtime/plan.h"
 #include "core/runtime/recent.h"
-#include "train/step_graph.h"
+#include "train/compile.h"
 
 namespace graft {
 
 struct Evaluator::State {
   Model model;  // a copy in the newest form that shares the user's tensors
-  EvaluatorOptions options;
-  Device* target_device = nullptr;
+  TrainOptions options;
   std::vector<Plan> plans;
 
   Plan& planned(const std::vector<Tensor>& inputs);
@@ -23,28 +20,29 @@ Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
   if (Plan* const plan = find_recent(plans, accepts)) return *plan;
   std::vector<ValueType> types;
   for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
-  const ValueType target_type = types.back();
+  const ValueType target = types.back();
   types.pop_back();
-  return add_recent(
-      plans, Plan(build_evaluation_graph(model, options.loss, options.output, types, target_type),
-                  {.device = target_device}));
+  const CompileRequest request{
+      .kind = StepKind::evaluate, .inputs = std::move(types), .target = target};
+  return add_recent(plans, compile(model, options, request).plan);
 }
 
 Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
     : state_(std::make_unique<State>()) {
-  state_->model = model.clone();
-  state_->target_device = &device(options.device);
-  state_->options = std::move(options);
-  passes::upgrade_opset(state_->model);
+  device(options.device);  // throws if there is none
+  state_->model = newest_form(model);
   // Nothing made from what changes between runs is folded into a plan: parameters and, beside them,
   // running statistics and weights that are tied to parameters.
-  const std::vector<std::string>& parameters = state_->options.parameters;
+  const std::vector<std::string>& parameters = options.parameters;
   for (Value* value : state_->model.graph().initializers()) {
     const Tensor& tensor = value->initializer();
     const bool may_change = !parameters.empty() && is_float(tensor.dtype()) && tensor.rank() > 0;
     value->is_variable =
         may_change || std::ranges::find(parameters, value->name()) != parameters.end();
   }
+  state_->options.loss = std::move(options.loss);
+  state_->options.output = std::move(options.output);
+  state_->options.device = std::move(options.device);
 }
 
 Evaluator::~Evaluator() = default;

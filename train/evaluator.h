@@ -12,8 +12,9 @@
 
 namespace graft {
 
+/// What a model achieves on data.
 struct Evaluation {
-  /// Mean over all samples.
+  /// The mean over all samples.
   double loss = 0.0;
   /// Share of targets whose class the model ranks first; absent for losses without classes.
   std::optional<double> accuracy;

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/edit.h"
 #include "core/graph/print.h"
-#include "core/passes/pass.h"
-#include "core/runtime/plan.h"
 #include "core/runtime/recent.h"
-#include "train/step_graph.h"
-#include "train/tied.h"
-#include "train/trainable.h"
+#include "train/compile.h"
 
 namespace graft {
 namespace {
@@ -22,7 +17,7 @@ ValueType type_of(const Tensor& tensor) {
 struct PlannedStep {
   StepKind kind;
   Plan plan;
-  std::vector<std::string> gradient_names;
+  std::vector<std::string> outputs;
   std::int64_t classes;  // that the targets index; 0 for other losses
 };
 
@@ -32,23 +27,12 @@ float scalar_value(const Tensor& tensor) {
                                       : *static_cast<float*>(tensor.data());
 }
 
-/// A trained Constant must hold the tensor that training changes: other spellings of its value
-/// (value_floats, say) become a tensor attribute.
-void share_with_constant(Model& model, const Value& parameter) {
-  const Value* const value = model.graph().find(parameter.name());
-  Node* const node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || !node->is("Constant") || node->attributes.has("value")) return;
-  node->attributes = {{"value", parameter.initializer()}};
-}
-
 }  // namespace
 
 struct TrainStep::State {
   Model model;  // a copy in the newest form that shares the user's tensors
   TrainOptions options;
-  Device* target_device = nullptr;
-  std::vector<std::string> parameters;
-  std::vector<Tie> ties;
+  Trained trained;
   std::int64_t parameter_count = 0;
   std::size_t parameter_bytes = 0;
   StateTensors state;
@@ -61,9 +45,6 @@ struct TrainStep::State {
   std::int64_t updates = 0;
   std::uint64_t runs = 0;
 
-  bool is_follower(const std::string& name) const {
-    return std::ranges::find(ties, name, &Tie::follower) != ties.end();
-  }
   StepKind next_kind() const;
   void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
   PlannedStep make_plan(StepKind kind, const std::vector<ValueType>& types);
@@ -94,19 +75,14 @@ void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs, const Tenso
 
 /// `types`: of the model's inputs and the target.
 PlannedStep TrainStep::State::make_plan(StepKind kind, const std::vector<ValueType>& types) {
-  const std::vector<ValueType> input_types(types.begin(), types.end() - 1);
-  StepGraph built =
-      build_step_graph(model, options, {parameters, ties}, input_types, types.back(), kind, state);
-  const std::int64_t classes = class_count(options.loss, built.graph->outputs()[1]->known_shape());
-  // adr/0011: below, the process itself takes as much.
-  constexpr double kShareWorthItsMemory = 0.05;
-  constexpr std::size_t kAmpleBytes = 64'000'000;
-  Plan plan(std::move(built.graph), {.device = target_device,
-                                     .poison = options.poison,
-                                     .memory_budget = options.memory_budget,
-                                     .repeated_share = kShareWorthItsMemory,
-                                     .ample_bytes = kAmpleBytes});
-  return {kind, std::move(plan), std::move(built.gradient_names), classes};
+  Compiled made = compile(model, options,
+                          {.kind = kind,
+                           .inputs = {types.begin(), types.end() - 1},
+                           .target = types.back(),
+                           .trained = trained,
+                           .state = &state});
+  const std::int64_t classes = class_count(options.loss, made.plan.output(1).shape());
+  return {kind, std::move(made.plan), std::move(made.outputs), classes};
 }
 
 /// Says which batch fits the budget when one like `types` does not.
@@ -157,7 +133,7 @@ const std::shared_ptr<PlannedStep>& TrainStep::State::planned(StepKind kind) {
 
 TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.target_device = &device(options.device);
+  device(options.device);  // throws if there is none
   if (options.accumulate < 1) {
     fail(ErrorKind::argument, "accumulate is ", options.accumulate, ", wanted at least 1");
   }
@@ -166,27 +142,15 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
     check(*options.optimizer, options.state_precision);
     s.base_lr = graft::learning_rate(*options.optimizer);
   }
-  separate_parameters(model.graph());
-  s.model = model.clone();
-  passes::upgrade_opset(s.model);
-  passes::infer_shapes(s.model.graph());
-  s.ties = tie_initializers(s.model.graph(), options.tied);
-  std::erase_if(options.parameters, [&](const std::string& name) { return s.is_follower(name); });
-  const bool trains_all =
-      options.trainable.empty() && options.freeze.empty() && options.parameters.empty();
-  if (trains_all) {  // statistics follow the batches there too
-    for (Value* value : scales_without_parameters(s.model.graph(), &model.graph())) {
-      value->is_variable = true;
-    }
+  TrainableModel made = prepare_training(model, options);
+  for (const std::string& name : made.trained.parameters) {
+    const Tensor& tensor = made.model.graph().find(name)->initializer();
+    s.parameter_count += tensor.size();
+    s.parameter_bytes += tensor.bytes();
   }
-  for (Value* value : choose_trainable(s.model.graph(), {options.trainable, options.freeze,
-                                                         options.parameters, &model.graph()})) {
-    value->is_variable = true;
-    share_with_constant(model, *value);
-    s.parameters.push_back(value->name());
-    s.parameter_count += value->initializer().size();
-    s.parameter_bytes += value->initializer().bytes();
-  }
+  share_with_file(made, model);
+  s.model = std::move(made.model);
+  s.trained = std::move(made.trained);
   s.options = std::move(options);
 }
 
@@ -224,9 +188,8 @@ std::map<std::string, Tensor> TrainStep::gradients() const {
     fail(ErrorKind::argument, "gradients are kept only by a step without an optimizer");
   }
   std::map<std::string, Tensor> gradients;
-  int output = 2;
-  for (const std::string& name : last.gradient_names) {
-    gradients[name] = last.plan.output(output++).clone();
+  for (std::size_t i = 2; i < last.outputs.size(); ++i) {
+    gradients[last.outputs[i]] = last.plan.output(static_cast<int>(i)).clone();
   }
   return gradients;
 }
@@ -253,7 +216,7 @@ std::int64_t TrainStep::updates() const {
 }
 
 const std::vector<std::string>& TrainStep::parameter_names() const {
-  return state_->parameters;
+  return state_->trained.parameters;
 }
 
 std::int64_t TrainStep::parameter_count() const {

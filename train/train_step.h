@@ -9,6 +9,7 @@
 
 #include "autograd/loss.h"
 #include "core/graph/model.h"
+#include "core/passes/precision.h"
 #include "core/runtime/plan.h"
 #include "core/tensor/tensor.h"
 #include "optim/clip.h"
@@ -17,15 +18,11 @@
 
 namespace graft {
 
-/// Of matrix products and convolutions in a step. bf16: their operands and results are rounded to
-/// 8 bits of mantissa and summed in f32; parameters, updates and all else stay f32.
-enum class Precision { f32, bf16 };
-
 struct TrainOptions {
   Loss loss = cross_entropy();
   /// Without one, a step computes gradients and changes nothing but running statistics.
   std::optional<Optimizer> optimizer = SGD{};
-  /// See TrainableRequest.
+  /// What trains; TrainableRequest says what the three mean.
   std::string trainable = "";
   std::string freeze = "";
   std::vector<std::string> parameters = {};
@@ -34,25 +31,25 @@ struct TrainOptions {
   std::vector<std::vector<std::string>> tied = {};
   /// The output that the loss judges; empty: the first.
   std::string output = "";
-  /// "cpu", "auto", ...
+  /// The device to train on, by a name that `device()` takes; "auto" is the fastest.
   std::string device = "auto";
   Precision precision = Precision::f32;
   StatePrecision state_precision = StatePrecision::f32;
   Clip clip = {};
-  /// Of the learning rate, over `total_updates`.
+  /// How the learning rate changes over `total_updates` updates.
   Schedule schedule = {};
   std::int64_t total_updates = 0;
   /// Micro-batches whose gradients are averaged before one update. Those left over when training
   /// ends, fewer than that, make no update.
   int accumulate = 1;
-  /// Of Dropout.
+  /// Chooses what Dropout drops: with the same seed, a step drops the same elements again.
   std::uint64_t seed = 0;
   /// The most bytes for activations, gradients and scratch memory (see PlanOptions); 0: as many as
   /// it takes, but above 64 MB what is cheap to compute again is not kept. Parameters, optimizer
   /// state and batches come on top. What does not fit is computed again in the backward part, with
   /// the same bits.
   std::size_t memory_budget = 0;
-  /// See PlanOptions::poison.
+  /// Shows reads of memory that holds nothing (PlanOptions::poison); for tests, slow.
   bool poison = false;
 };
 
@@ -64,7 +61,8 @@ struct TrainOptions {
 class TrainStep {
  public:
   /// Throws Error{unsupported} that lists all ops that Graft does not know, Error{argument} if the
-  /// options do not fit the model. What depends on shapes is found by the first step.
+  /// options do not fit the model, and then leaves the model as it was. What depends on shapes is
+  /// found by the first step.
   explicit TrainStep(Model& model, TrainOptions options = {});
   ~TrainStep();
   TrainStep(TrainStep&&) noexcept;
@@ -92,18 +90,18 @@ class TrainStep {
   /// Throws Error{argument} if it is not finite or below 0.
   void set_base_learning_rate(float lr);
   void set_total_updates(std::int64_t total);
-  /// Updates done so far.
+  /// The number of updates done so far.
   std::int64_t updates() const;
 
   /// Names of the parameters that train, and how many numbers they hold.
   const std::vector<std::string>& parameter_names() const;
   std::int64_t parameter_count() const;
 
-  /// Bytes of the largest arena planned so far.
+  /// The bytes of the largest arena planned so far.
   std::size_t arena_bytes() const;
-  /// The most that is alive at once in the last planned step: no arena can be smaller.
+  /// The most bytes that are alive at once in the last planned step: no arena can be smaller.
   std::size_t lower_bound_bytes() const;
-  /// Of the parameters that train, and of optimizer state.
+  /// The bytes of the parameters that train, and of what the optimizer keeps beside them.
   std::size_t parameter_bytes() const;
   std::size_t state_bytes() const;
   /// The printed graph of the last planned step, and its kernels: for tests and curiosity.

@@ -1,9 +1,9 @@
 #include "train/trainable.h"
 
 #include <algorithm>
-#include <regex>
 #include <unordered_set>
 
+#include "core/base/regex.h"
 #include "core/graph/edit.h"
 #include "core/graph/reads.h"
 #include "core/ops/registry.h"
@@ -97,22 +97,13 @@ bool is_candidate(const Value& value, const Graph* file) {
          (file == nullptr || file->find(value.name()) != nullptr);
 }
 
-std::regex compile(const std::string& pattern, std::string_view option) {
+/// `option` names what holds the pattern.
+Regex compile(const std::string& pattern, std::string_view option) {
   try {
-    return std::regex(pattern);
-  } catch (const std::regex_error& error) {
-    fail(ErrorKind::argument, option, " '", pattern, "' is no regular expression: ", error.what());
+    return Regex(pattern);
+  } catch (const Error& error) {
+    fail(error.kind(), option, " ", error.what());
   }
-}
-
-/// std::regex goes one call deeper with each character.
-bool matches(const Value& value, const std::regex& pattern) {
-  constexpr std::size_t kLongest = 4096;
-  if (value.name().size() > kLongest) {
-    fail(ErrorKind::unsupported, "a parameter's name of ", value.name().size(),
-         " characters is too long for a pattern; the longest is ", kLongest);
-  }
-  return std::regex_match(value.name(), pattern);
 }
 
 std::string some_names(const std::vector<Value*>& values) {
@@ -127,10 +118,10 @@ std::string some_names(const std::vector<Value*>& values) {
 std::vector<Value*> by_pattern(const Graph& graph, const std::string& pattern, const Graph* file) {
   std::vector<Value*> values = default_trainable(graph, file);
   if (pattern.empty()) return values;
-  const std::regex wanted = compile(pattern, "trainable pattern");
+  const Regex wanted = compile(pattern, "trainable pattern");
   std::vector<Value*> matching;
   for (Value* value : values) {
-    if (matches(*value, wanted)) matching.push_back(value);
+    if (wanted.full_match(value->name())) matching.push_back(value);
   }
   if (matching.empty()) {
     fail(ErrorKind::argument, "trainable pattern '", pattern, "' matches none of ", values.size(),
@@ -141,10 +132,10 @@ std::vector<Value*> by_pattern(const Graph& graph, const std::string& pattern, c
 
 void drop_frozen(std::vector<Value*>& values, const std::string& pattern) {
   if (pattern.empty()) return;
-  const std::regex frozen = compile(pattern, "freeze pattern");
+  const Regex frozen = compile(pattern, "freeze pattern");
   const std::size_t before = values.size();
   const std::vector<Value*> all = values;
-  std::erase_if(values, [&](const Value* v) { return matches(*v, frozen); });
+  std::erase_if(values, [&](const Value* v) { return frozen.full_match(v->name()); });
   if (values.size() == before) {
     fail(ErrorKind::argument, "freeze pattern '", pattern, "' matches none of ", before,
          " parameters: ", some_names(all));

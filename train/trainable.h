@@ -9,7 +9,7 @@ namespace graft {
 
 /// Which initializers train.
 struct TrainableRequest {
-  /// Regular expression (ECMAScript) that a parameter's whole name must match; empty: any.
+  /// Regular expression (RE2's syntax) that a parameter's whole name must match; empty: any.
   std::string pattern;
   /// Those whose whole name matches this one stay frozen; empty: none.
   std::string freeze;
@@ -39,7 +39,7 @@ std::vector<Value*> scales_without_parameters(const Graph& graph, const Graph* f
 
 /// What the request selects, in the order of the graph's initializers.
 /// Throws Error{argument} if a pattern is malformed or matches no parameter (naming some that are
-/// there), or if a name is no float initializer.
+/// there), or if a name is no float initializer; Error{unsupported} as Regex does.
 std::vector<Value*> choose_trainable(const Graph& graph, const TrainableRequest& request);
 
 }  // namespace graft

@@ -11,14 +11,16 @@
 
 namespace graft {
 
+/// What one step did to one batch.
 struct StepReport {
-  /// Over the batch, before the update.
+  /// The loss of the batch before its update.
   double loss = 0.0;
-  /// Of the predictions before the update; absent for losses without classes.
+  /// The share of right predictions before the update; absent for losses without classes.
   std::optional<double> accuracy;
   std::int64_t samples = 0;
 };
 
+/// What one epoch did.
 struct EpochReport {
   int epoch = 0;  ///< from 1
   /// Means over the epoch's samples, each judged before its update.

@@ -17,15 +17,15 @@ namespace graft {
 class Dim {
  public:
   Dim() = default;
-  /// Unknown when negative.
+  /// A known dim; an unknown one if `value` is negative.
   Dim(std::int64_t value) : value_(value < 0 ? -1 : value) {}  // NOLINT: a number is a dim
   explicit Dim(std::string symbol)
       : symbol_(std::make_shared<const std::string>(std::move(symbol))) {}
 
   bool is_known() const { return value_ >= 0; }
-  /// Only when known.
+  /// The number; to be asked for only when it is known.
   std::int64_t value() const { return value_; }
-  /// Empty when known or unknown.
+  /// The name; empty when the dim is known or unknown.
   const std::string& symbol() const;
 
   /// Equal values, or equal non-empty names. An unknown dim equals nothing, not even itself.

@@ -1,6 +1,7 @@
 #include "core/device/device.h"
 
 #include "core/base/error.h"
+#include "core/device/cuda_devices.h"
 
 namespace graft {
 
@@ -9,12 +10,16 @@ std::string_view name(DeviceKind kind) {
 }
 
 const std::vector<Device*>& devices() {
-  static const std::vector<Device*> all{&cpu()};
+  static const std::vector<Device*> all = [] {
+    std::vector<Device*> found{&cpu()};
+    for (Device* card : cuda_devices()) found.push_back(card);
+    return found;
+  }();
   return all;
 }
 
 Device& device(std::string_view name) {
-  if (name == "auto") return *devices().back();
+  if (name == "auto") return cpu();
   std::string valid = "auto";
   for (Device* candidate : devices()) {
     if (candidate->name() == name) return *candidate;

@@ -10,7 +10,7 @@ namespace graft {
 
 enum class DeviceKind { cpu, cuda };
 
-/// "cpu", "cuda".
+/// The kind as a word: "cpu", "cuda".
 std::string_view name(DeviceKind kind);
 
 /// A place that holds memory and runs kernels. Devices live until the process ends.
@@ -40,13 +40,13 @@ class Device {
   static constexpr std::size_t kAlignment = 64;
 };
 
-/// Always there.
+/// The CPU, which is always there.
 Device& cpu();
 
-/// All devices of this machine that this build can compute on, the CPU first.
+/// All devices of this machine that this build has kernels for, the CPU first.
 const std::vector<Device*>& devices();
 
-/// The device of that name; "auto" is the last of `devices()`, the fastest.
+/// The device of that name; "auto" is the fastest that plans run on, which is the CPU.
 /// Throws Error{device} for another name; the message lists the valid ones.
 Device& device(std::string_view name);
 

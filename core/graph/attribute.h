@@ -51,12 +51,12 @@ class Attributes {
   Attributes() = default;
   Attributes(std::initializer_list<Attribute> list) : list_(list) {}
 
-  /// Null when there is none of that name.
+  /// The attribute of that name; null when there is none.
   const Attribute* find(std::string_view name) const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// Replaces the attribute of that name or appends.
   void set(Attribute attribute);
-  /// Nothing happens when there is none.
+  /// Removes the attribute of that name, if there is one.
   void erase(std::string_view name);
 
   /// The value, or `fallback` when absent. Throws Error{type} if it holds another type.
@@ -66,7 +66,7 @@ class Attributes {
   std::vector<std::int64_t> get_ints(std::string_view name,
                                      std::vector<std::int64_t> fallback = {}) const;
   std::vector<float> get_floats(std::string_view name, std::vector<float> fallback = {}) const;
-  /// Not defined when absent.
+  /// The tensor; not defined when the attribute is absent.
   Tensor get_tensor(std::string_view name) const;
 
   std::size_t size() const { return list_.size(); }

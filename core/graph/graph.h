@@ -12,7 +12,7 @@
 
 namespace graft {
 
-/// From values of a graph to those of its copy.
+/// Leads from the values of a graph to those of its copy.
 using ValueMap = std::unordered_map<const Value*, Value*>;
 
 /// Nodes in the order in which they run, and the values they pass. Invariants, which `verify`
@@ -69,7 +69,7 @@ class Graph {
 
   /// The value of that name in this graph (not in its parents); null when there is none.
   Value* find(std::string_view name) const;
-  /// Also in the parents.
+  /// The value of that name in this graph or, failing that, in the nearest parent that has one.
   Value* find_in_scope(std::string_view name) const;
   /// Throws Error{model} if the name is taken here, in a parent or in a body that reads the value.
   void rename(Value* value, std::string_view name);

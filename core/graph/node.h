@@ -24,7 +24,7 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// "Conv".
+  /// ONNX's name of the op: "Conv".
   const std::string& op_type() const { return op_type_; }
   /// Empty for the standard domain ("ai.onnx" is folded into it).
   const std::string& domain() const { return domain_; }
@@ -36,7 +36,7 @@ class Node {
   void set_name(std::string name) { name_ = std::move(name); }
   Graph& graph() const { return *graph_; }
 
-  /// Null where an optional input is left out.
+  /// The values that it reads, in order; null where an optional input is left out.
   const std::vector<Value*>& inputs() const { return inputs_; }
   /// Null when left out or past the end.
   Value* input(int index) const {

@@ -28,7 +28,7 @@ struct PrintOptions {
 /// that read back as the same number. Doc strings and metadata are not shown.
 std::string print(const Graph& graph, const PrintOptions& options = {});
 
-/// Opset imports, functions, then the graph.
+/// The model's opset imports and functions, then its graph, in that form.
 std::string print(const Model& model, const PrintOptions& options = {});
 
 }  // namespace graft

@@ -76,7 +76,7 @@ class Value {
   std::span<const Use> uses() const { return uses_; }
   bool is_graph_input() const { return is_input_; }
   bool is_graph_output() const { return output_count_ > 0; }
-  /// Neither read by a node nor a graph output.
+  /// Whether no node reads it and no graph gives it out.
   bool is_unused() const { return uses_.empty() && output_count_ == 0; }
 
   const ValueType& type() const { return type_; }
@@ -85,7 +85,7 @@ class Value {
   void set_type(ValueType type) { type_ = std::move(type); }
   /// The concrete shape. Throws Error{shape} naming the value if it is not fully known.
   Shape known_shape() const;
-  /// Of all elements. Throws as `known_shape` does.
+  /// The bytes that all elements take. Throws as `known_shape` does.
   std::size_t bytes() const;
 
   bool is_initializer() const { return initializer_.defined(); }

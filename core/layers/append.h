@@ -12,7 +12,7 @@ namespace graft::edit {
 struct AppendOptions {
   /// The graph output to go on from; may be empty if there is only one.
   std::string after{};
-  /// For layers that have no seed of their own.
+  /// Draws the weights of layers that have no seed of their own.
   std::uint64_t seed = 0;
 };
 

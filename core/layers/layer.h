@@ -30,7 +30,8 @@ struct Linear {
   std::optional<std::uint64_t> seed{};
 };
 
-/// weight: [out,in/groups,*kernel].
+/// A convolution of x [N,in,*spatial] to [N,out,...], with a weight [out,in/groups,*kernel] and a
+/// bias [out]; `groups` divides both channel counts.
 struct Conv {
   std::string name{};
   std::int64_t out = 0;
@@ -44,7 +45,8 @@ struct Conv {
   Init init = Init::uniform_fan_in;
 };
 
-/// weight (ones), bias (zeros), running_mean (zeros), running_var (ones): [C].
+/// Normalizes each of C channels over the batch when training, by the running statistics else.
+/// Holds weight (ones), bias (zeros), running_mean (zeros) and running_var (ones), all [C].
 struct BatchNorm {
   std::string name{};
   float epsilon = 1e-5F;
@@ -52,6 +54,7 @@ struct BatchNorm {
   float momentum = 0.9F;
 };
 
+/// max(x, 0).
 struct Relu {
   std::string name{};
 };
@@ -59,17 +62,21 @@ struct Relu {
 struct Relu6 {
   std::string name{};
 };
+/// x where it is positive, alpha * x elsewhere.
 struct LeakyRelu {
   std::string name{};
   float alpha = 0.01F;
 };
+/// 1 / (1 + exp(-x)).
 struct Sigmoid {
   std::string name{};
 };
+/// The hyperbolic tangent of x.
 struct Tanh {
   std::string name{};
 };
-/// x * Phi(x), exact. Needs opset 9; written with Erf before opset 20.
+/// x * Phi(x), where Phi is the normal distribution's, not its approximation by tanh. Needs opset
+/// 9; written with Erf before opset 20.
 struct Gelu {
   std::string name{};
 };
@@ -78,42 +85,48 @@ struct Silu {
   std::string name{};
 };
 
-/// Before opset 13 an `axis` other than the last needs rank 2 (Error{unsupported} otherwise).
+/// exp(x) over its sum along `axis`. Before opset 13 an `axis` other than the last needs rank 2
+/// (Error{unsupported} otherwise).
 struct Softmax {
   std::string name{};
   std::int64_t axis = -1;
 };
+/// The logarithm of Softmax, under the same condition.
 struct LogSoftmax {
   std::string name{};
   std::int64_t axis = -1;
 };
 
+/// The largest element of each window of x [N,C,*spatial]. Padding is never the largest.
 struct MaxPool {
   std::string name{};
   std::vector<std::int64_t> kernel = {2};
-  /// The kernel when empty.
+  /// As large as the kernel when empty.
   std::vector<std::int64_t> stride{};
   std::vector<std::int64_t> padding = {0};
 };
+/// The mean of each window of x [N,C,*spatial].
 struct AveragePool {
   std::string name{};
   std::vector<std::int64_t> kernel = {2};
-  /// The kernel when empty.
+  /// As large as the kernel when empty.
   std::vector<std::int64_t> stride{};
   std::vector<std::int64_t> padding = {0};
-  /// Padded zeros count as elements.
+  /// Whether the zeros of the padding count as elements.
   bool count_padding = true;
 };
-/// [N,C,*spatial] -> [N,C,1,...].
+/// The mean of each channel: [N,C,*spatial] becomes [N,C,1,...].
 struct GlobalAveragePool {
   std::string name{};
 };
 
-/// [N,...] -> [N,product of the rest].
+/// Joins all axes but the first: [N,...] becomes [N,product of the rest].
 struct Flatten {
   std::string name{};
 };
 
+/// When training, sets each element to 0 with probability `ratio`, in [0, 1), and divides the
+/// others by 1 - ratio; else x. Source: Srivastava et al., JMLR 15, 2014.
 struct Dropout {
   std::string name{};
   float ratio = 0.5F;

@@ -29,10 +29,10 @@ class LayerContext {
               Attributes attributes = {});
   /// A parameter or another constant: an initializer of exactly that name.
   Value* initializer(const std::string& name, Tensor tensor);
-  /// Drawn from U(-bound, bound); the seed is the context's unless given.
+  /// Adds a parameter drawn from [-bound, bound); the seed is the context's unless given.
   Value* uniform(const std::string& name, DType dtype, const Shape& shape, double bound,
                  std::optional<std::uint64_t> seed);
-  /// A scalar of the element type of `like`.
+  /// Adds a constant: a scalar of the element type of `like`.
   Value* scalar(const std::string& name, const Value& like, double value);
 
  private:
@@ -49,7 +49,7 @@ class LayerContext {
 /// the layer's numbers make no sense, Error{unsupported} if the opset cannot say it. What was added
 /// until then stays in the graph.
 Value* add_layer(LayerContext& context, const Layer& layer, Value* input);
-/// One after the other.
+/// Adds layers one after the other; returns the output of the last.
 Value* add_layers(LayerContext& context, const std::vector<Layer>& layers, Value* input);
 
 }  // namespace graft

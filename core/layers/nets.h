@@ -18,7 +18,7 @@ struct Net {
   std::vector<Layer> (*layers)(const Shape& input, std::int64_t classes);
 };
 
-/// In the order in which they are listed to users.
+/// All of them, in the order in which users see them.
 const std::vector<Net>& nets();
 
 /// A fresh net, ready to be trained and to be written to a file: one f32 input "input" of shape

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/edit.h"
-#include "core/passes/pass.h"
+#include "core/passes/pipeline.h"
 
 namespace graft::edit {
 namespace {
@@ -27,8 +27,8 @@ void complete(ValueType& type, const ValueType& found) {
 }
 
 std::vector<ValueType> infer(Model model) {
-  passes::upgrade_opset(model);
-  passes::settle(model.graph());
+  passes::PassContext context{.device = cpu(), .model = &model};
+  passes::run_passes(passes::kOutputTypes, model.graph(), context);
   std::vector<ValueType> types;
   for (const Value* output : model.graph().outputs()) types.push_back(output->type());
   return types;

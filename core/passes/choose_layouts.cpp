@@ -9,7 +9,6 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -236,7 +235,6 @@ class LayoutChooser {
 
 bool choose_layouts(Graph& graph, Device& device) {
   const bool changed = LayoutChooser(graph, device).run();
-  verify_in_debug(graph);
   return changed;
 }
 

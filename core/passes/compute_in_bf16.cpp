@@ -7,7 +7,6 @@
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -139,7 +138,6 @@ bool compute_in_bf16(Graph& graph) {
     narrowing.narrow(node);
     changed = true;
   }
-  verify_in_debug(graph);
   return changed;
 }
 

@@ -4,7 +4,6 @@
 #include "core/ops/kernel.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -48,7 +47,6 @@ bool decompose(Graph& graph) {
   bool changed = false;
   const auto all = [](const Node&) { return true; };
   while (decompose_once(graph, all)) changed = true;  // a decomposition may use decomposed ops
-  verify_in_debug(graph);
   return changed;
 }
 
@@ -58,7 +56,6 @@ bool decompose_where_needed(Graph& graph, Device& device) {
     return has_known_shapes(node) && prepare_all_kernels(node, device).empty();
   };
   while (decompose_once(graph, lacks_kernel)) changed = true;
-  verify_in_debug(graph);
   return changed;
 }
 

@@ -9,7 +9,6 @@
 #include "core/ops/math/elementwise_chain.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -289,7 +288,6 @@ class Chains {
 
 bool fuse_chains(Graph& graph, Device& device) {
   const bool changed = Chains(graph, device).run();
-  verify_in_debug(graph);
   return changed;
 }
 

@@ -1,5 +1,4 @@
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -22,7 +21,6 @@ bool inference_mode(Graph& graph) {
     graph.remove(&node);
     changed = true;
   }
-  verify_in_debug(graph);
   return changed;
 }
 

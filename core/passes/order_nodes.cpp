@@ -7,8 +7,7 @@
 #include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/ops/alias.h"
-#include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/order_nodes.h"
 
 namespace graft::passes {
 namespace {
@@ -225,15 +224,11 @@ class Scheduler {
 }  // namespace
 
 bool move_updates(Graph& graph) {
-  const bool changed = Scheduler(graph, true).run();
-  verify_in_debug(graph);
-  return changed;
+  return Scheduler(graph, true).run();
 }
 
 bool order_for_memory(Graph& graph) {
-  const bool changed = Scheduler(graph, false).run();
-  verify_in_debug(graph);
-  return changed;
+  return Scheduler(graph, false).run();
 }
 
 }  // namespace graft::passes

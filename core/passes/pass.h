@@ -10,7 +10,8 @@
 namespace graft::passes {
 
 // A pass is a function on a graph that returns whether it changed anything. Each stands in a file
-// of its own with a test of its own. All work on a working copy, never on the user's model.
+// of its name with a test of its own; pipeline.cpp says when it runs. All work on a working copy,
+// never on the user's model.
 
 /// Rewrites every node into the newest form of its op, so that inference, rules and kernels know
 /// one form; afterwards the model imports kNewestOpset. Constant nodes become initializers. Calls
@@ -50,9 +51,9 @@ bool choose_branches(Graph& graph);
 /// pass through them as through any nodes. Types of new values are not inferred.
 bool unroll_loops(Graph& graph);
 
-/// infer_shapes, fold_constants and choose_branches until nothing changes, then eliminate_dead:
-/// what follows once inputs are bound.
-void settle(Graph& graph);
+/// Runs kSettle (pipeline.h): infers, folds and chooses until nothing changes, and removes the
+/// dead.
+bool settle(Graph& graph);
 
 /// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
 bool decompose(Graph& graph);
@@ -136,14 +137,6 @@ bool choose_layouts(Graph& graph, Device& device);
 /// made as late as that if it is larger than what it is made of. Behind choose_layouts, with
 /// updates still behind what reads their variables.
 bool fuse_addends(Graph& graph, Device& device);
-
-/// Lets each update of a variable run as soon as its gradient is there and nobody reads the
-/// variable any more: gradients then need not wait for the end of the step.
-bool move_updates(Graph& graph);
-
-/// The same for every node that frees more memory than it takes, the one that frees most first; the
-/// others keep their order. That need not make the whole plan smaller: its caller compares.
-bool order_for_memory(Graph& graph);
 
 /// Joins element-wise nodes of one shape and layout, those for which the device has a RunFunction,
 /// into ElementwiseChain nodes: chains and trees, with operands that broadcast. What others read of

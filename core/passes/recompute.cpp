@@ -6,7 +6,6 @@
 #include "core/ops/alias.h"
 #include "core/ops/registry.h"
 #include "core/passes/random_internal.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -168,7 +167,6 @@ std::vector<Repeat> recompute(Graph& graph, const Node* boundary,
                               const std::unordered_set<const Value*>& dropped,
                               const std::unordered_set<const Value*>& apart) {
   std::vector<Repeat> repeats = Repeater(graph, dropped, apart).run(boundary);
-  verify_in_debug(graph);
   return repeats;
 }
 

@@ -1,15 +1,11 @@
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
+#include "core/passes/pipeline.h"
 
 namespace graft::passes {
 
-void settle(Graph& graph) {
-  do {
-    infer_shapes(graph);
-    fold_constants(graph);
-  } while (choose_branches(graph));
-  eliminate_dead(graph);
-  verify_in_debug(graph);
+bool settle(Graph& graph) {
+  PassContext context{.device = cpu()};
+  return run_passes(kSettle, graph, context);
 }
 
 }  // namespace graft::passes

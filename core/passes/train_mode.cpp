@@ -1,6 +1,5 @@
 #include "core/ops/builder.h"
 #include "core/passes/pass.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -84,7 +83,6 @@ bool train_mode(Graph& graph, std::uint64_t seed) {
     graph.remove(&node);
     changed = true;
   }
-  verify_in_debug(graph);
   return changed;
 }
 

@@ -4,7 +4,6 @@
 #include "core/ops/infer.h"
 #include "core/passes/pass.h"
 #include "core/passes/splice_internal.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -201,7 +200,6 @@ bool unroll_loops(Graph& graph) {
       changed |= unroll_scan(node);
     }
   }
-  verify_in_debug(graph);
   return changed;
 }
 

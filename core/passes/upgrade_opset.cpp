@@ -8,7 +8,6 @@
 #include "core/passes/legacy_internal.h"
 #include "core/passes/pass.h"
 #include "core/passes/splice_internal.h"
-#include "core/passes/verify_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -138,7 +137,6 @@ bool upgrade_opset(Model& model) {
   model.functions.clear();
   model.standard_functions.clear();
   model.set_opset("", kNewestOpset);
-  verify_in_debug(model.graph());
   return changed;
 }
 

@@ -1,7 +1,7 @@
 #include "core/runtime/arena.h"
 
 #include "core/graph/order.h"
-#include "core/passes/pass.h"
+#include "core/passes/order_nodes.h"
 
 namespace graft {
 

@@ -15,9 +15,9 @@ using WorkspaceBytes = std::unordered_map<const Node*, std::size_t>;
 /// Where a graph's values and its kernels' scratch memory lie in one arena.
 struct Arena {
   StorageMap storage;
-  /// By storage; 0 for those that lie elsewhere.
+  /// Where each storage starts; 0 for those that lie elsewhere.
   std::vector<std::size_t> storage_offsets;
-  /// By step.
+  /// Where the scratch memory of each step starts.
   std::vector<std::size_t> workspace_offsets;
   std::size_t bytes = 0;
   /// The most bytes that are alive at one step.
@@ -37,7 +37,7 @@ Demand memory_demand(const Graph& graph, const WorkspaceBytes& workspaces);
 
 Arena place(Demand demand);
 
-/// Both.
+/// Finds what the graph demands and places it; throws what `memory_demand` throws.
 Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces);
 
 /// Puts the nodes into the order that frees memory first (passes::order_for_memory), if the arena

@@ -18,7 +18,7 @@ class Body {
   /// What the node hands over: inputs without a default.
   int argument_count() const { return argument_count_; }
   int output_count() const { return static_cast<int>(outputs_.size()); }
-  /// As declared or inferred before the run.
+  /// The type that is declared, or was inferred before the run.
   const ValueType& output_type(int index) const {
     return outputs_[static_cast<std::size_t>(index)];
   }

@@ -10,7 +10,7 @@ namespace graft {
 struct Candidate {
   const Value* value;
   double bytes;
-  /// Of its node, and of those before it whose outputs only a copy would read.
+  /// What its node costs, and those before it whose outputs only a copy would read.
   double cost;
   bool is_read_late;  ///< by the backward part
   int made;           ///< forward nodes are numbered

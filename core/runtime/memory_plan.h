@@ -22,7 +22,7 @@ struct MemoryPlan {
 
 /// The bytes that are alive at each step, as they would lie in an arena.
 std::vector<std::size_t> alive_bytes(const std::vector<Lifetime>& lifetimes);
-/// At the step with the most: no plan needs fewer.
+/// The bytes that are alive at the step with the most: no plan needs fewer.
 std::size_t most_alive_bytes(const std::vector<Lifetime>& lifetimes);
 
 /// Places buffers in one arena so that no two that live at the same step overlap. Greedy: one after

@@ -4,7 +4,7 @@
 
 #include "core/ops/evaluate.h"
 #include "core/ops/registry.h"
-#include "core/passes/pass.h"
+#include "core/passes/pipeline.h"
 #include "core/runtime/plan.h"
 
 namespace graft {
@@ -22,8 +22,8 @@ std::vector<Datum> run_parts(std::unique_ptr<Graph> graph, const Node& node) {
     is_wanted.push_back(node.output(i) != nullptr);
     if (is_wanted.back()) graph->add_output(node.output(i));
   }
-  passes::decompose_where_needed(*graph, cpu());
-  passes::settle(*graph);
+  passes::PassContext context{.device = cpu()};
+  passes::run_passes(passes::kOneOp, *graph, context);
   Plan plan(std::move(graph));
   plan.run({});
   std::vector<Datum> results;

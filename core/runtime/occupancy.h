@@ -11,7 +11,7 @@ namespace graft {
 /// many buffers there are; buffers that touch are one entry.
 class Occupancy {
  public:
-  /// Of steps 0 to `steps` - 1.
+  /// Nothing is taken yet in steps 0 to `steps` - 1.
   explicit Occupancy(int steps);
 
   /// The lowest offset behind which `bytes` are free at all steps from `first` to `last`.
@@ -24,7 +24,7 @@ class Occupancy {
     std::size_t begin;
     std::size_t end;
   };
-  /// In order; they neither overlap nor touch.
+  /// Taken bytes, in order; no two of them overlap or touch.
   using Spans = std::vector<Span>;
   /// A node of the tree, which stands for the steps from `low` to `high`.
   struct Range {

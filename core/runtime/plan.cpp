@@ -8,6 +8,7 @@
 #include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/passes/pass.h"
+#include "core/passes/pipeline.h"
 #include "core/runtime/arena.h"
 #include "core/runtime/budget.h"
 
@@ -54,8 +55,8 @@ struct Plan::State {
   bool profiling = false;
   std::vector<double> seconds;
 
-  Arena fit(WorkspaceBytes& workspaces, Kernels& kernels);
-  void prepare();
+  Arena fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::PassContext& context);
+  void prepare(passes::PassContext& context);
   void connect();
   void collect_dead();
   void view_outputs(bool only_of_inputs);
@@ -70,18 +71,24 @@ struct Plan::State {
 };
 
 /// Places everything, within the budget. Adds kernels for nodes that are added.
-Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels) {
+Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::PassContext& context) {
   const bool has_budget = options.memory_budget != 0;
   const bool may_repeat = has_budget || options.repeated_share > 0;
   const std::size_t enough = has_budget ? options.memory_budget : options.ample_bytes;
-  passes::move_updates(*graph);
   const std::vector<Node*> order = node_order(*graph);
-  Arena whole = order_and_plan(*graph, workspaces);
+  Arena whole;
+  passes::run_stage("order_for_memory", *graph, context, [&] {
+    whole = order_and_plan(*graph, workspaces);
+    return node_order(*graph) != order;
+  });
   if (!may_repeat || whole.bytes <= enough) return whole;
   reorder(*graph, order);
-  BudgetedArena fitting = has_budget
-                              ? fit_budget(*graph, workspaces, options.memory_budget)
-                              : recompute_cheap_values(*graph, workspaces, options.repeated_share);
+  BudgetedArena fitting;
+  passes::run_stage("recompute", *graph, context, [&] {
+    fitting = has_budget ? fit_budget(*graph, workspaces, options.memory_budget)
+                         : recompute_cheap_values(*graph, workspaces, options.repeated_share);
+    return !fitting.repeats.empty();
+  });
   for (const passes::Repeat& repeat : fitting.repeats) {
     if (kernels.contains(repeat.original)) {
       kernels[repeat.node] = prepare_kernel(*repeat.node, *options.device);
@@ -91,15 +98,18 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels) {
 }
 
 /// Scratch memory does not depend on the order of nodes, so kernels come first.
-void Plan::State::prepare() {
+void Plan::State::prepare(passes::PassContext& context) {
   Kernels kernels;
   WorkspaceBytes workspaces;
-  for (const Node* node : kernel_nodes(*graph)) {
-    PreparedKernel kernel = prepare_kernel(*node, *options.device);
-    workspaces[node] = kernel.workspace_bytes;
-    kernels[node] = std::move(kernel);
-  }
-  layout = fit(workspaces, kernels);
+  passes::run_stage("prepare_kernels", *graph, context, [&] {
+    for (const Node* node : kernel_nodes(*graph)) {
+      PreparedKernel kernel = prepare_kernel(*node, *options.device);
+      workspaces[node] = kernel.workspace_bytes;
+      kernels[node] = std::move(kernel);
+    }
+    return false;
+  });
+  layout = fit(workspaces, kernels, context);
   arena = Tensor::empty(DType::u8, {static_cast<std::int64_t>(layout.bytes)}, *options.device);
   for (const Node* node : kernel_nodes(*graph)) {
     steps.push_back({node, std::move(kernels[node]), 0, node->inputs().size(),
@@ -216,6 +226,7 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
     : state_(std::make_unique<State>()) {
   state_->graph = std::move(graph);
   state_->options = options;
+  state_->options.log = nullptr;  // it need not live as long
   state_->inputs = passes::required_inputs(*state_->graph);
   for (const Value* input : state_->inputs) {
     state_->input_specs.push_back({input->dtype(), input->known_shape()});
@@ -223,10 +234,11 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   if (options.poison && options.device->kind() != DeviceKind::cpu) {
     fail(ErrorKind::argument, "poisoning needs the cpu, not ", options.device->name());
   }
-  passes::choose_layouts(*state_->graph, *options.device);
-  passes::fuse_addends(*state_->graph, *options.device);
-  if (options.fuses_chains) passes::fuse_chains(*state_->graph, *options.device);
-  state_->prepare();
+  passes::PassContext context{.device = *options.device,
+                              .without = options.fuses_chains ? "" : "fuse_chains",
+                              .log = options.log};
+  passes::run_passes(passes::kPlanning, *state_->graph, context);
+  state_->prepare(context);
   state_->bound_inputs.resize(state_->inputs.size());
   state_->connect();
   state_->view_outputs(false);

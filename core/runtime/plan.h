@@ -14,6 +14,10 @@
 
 namespace graft {
 
+namespace passes {
+struct PassLog;
+}
+
 struct PlanOptions {
   Device* device = &cpu();
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
@@ -25,12 +29,14 @@ struct PlanOptions {
   /// initializers, inputs and what libraries hold. 0: as many as it takes. A graph that takes more
   /// must be a training step (see fit_budget), whose backward part then computes some values again.
   std::size_t memory_budget = 0;
-  /// Of a training step without a budget: the share of its work that may be done twice to save
+  /// The share of its work that a training step without a budget may do twice to save
   /// memory (see recompute_cheap_values). 0: every value that the backward part reads is kept.
   double repeated_share = 0;
   /// An arena of up to so many bytes need not become smaller: without a budget, such a step keeps
   /// every value all the same.
   std::size_t ample_bytes = 0;
+  /// Gets a record of what planning does to the graph; null: none is kept.
+  passes::PassLog* log = nullptr;
 };
 
 /// What one step is and what it cost while profiling was on.
@@ -68,7 +74,7 @@ class Plan {
   /// The most bytes that are alive at one step.
   std::size_t lower_bound_bytes() const;
   std::size_t step_count() const;
-  /// One entry a step, in order of running.
+  /// What each step cost so far: one entry a step, in the order in which they run.
   std::vector<StepProfile> profile() const;
   /// Switches the measuring of each step on (from zero) or off.
   void set_profiling(bool on);

@@ -7,6 +7,7 @@
 #include "core/ops/kernel.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
+#include "core/runtime/inference.h"
 
 namespace graft {
 namespace {
@@ -80,6 +81,19 @@ std::vector<Value*> reads_of(const Node& node, const Graph& graph) {
 
 using ValueSet = std::unordered_set<const Value*>;
 
+void add_outputs(const Node& node, ValueSet& set) {
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) != nullptr) set.insert(node.output(i));
+  }
+}
+
+void remove_unneeded(Graph& graph) {
+  passes::eliminate_dead(graph);
+  for (Value* input : passes::required_inputs(graph)) {
+    if (input->is_unused()) graph.remove_input(input);
+  }
+}
+
 class SegmentBuilder {
  public:
   SegmentBuilder(const Stage& stage, Device& device) : stage_(stage), device_(device) {}
@@ -99,7 +113,6 @@ class SegmentBuilder {
   Graph& graph() { return *segment_->graph; }
 
   void bind(std::span<const Datum> inputs) {
-    segment_->graph = stage_.graph->clone();
     std::vector<ValueType> types;
     for (const Datum& input : inputs) {
       if (input.is_tensor()) {
@@ -111,14 +124,7 @@ class SegmentBuilder {
         segment_->types.push_back({});
       }
     }
-    passes::bind_inputs(graph(), types);
-    passes::settle(graph());
-    if (passes::decompose_where_needed(graph(), device_)) passes::settle(graph());
-    passes::split_stacks(graph());
-    const bool has_attention = passes::fuse_attention(graph());
-    const bool has_norms = passes::fuse_layer_norm(graph());
-    passes::add_in_products(graph());
-    if (has_attention || has_norms) passes::settle(graph());
+    segment_->graph = inference_graph(*stage_.graph, std::move(types), device_);
     int slot = 0;
     for (const Value* input : passes::required_inputs(graph())) slot_of_[input] = slot++;
   }
@@ -150,12 +156,6 @@ class SegmentBuilder {
     return !must_be_called(node) && std::ranges::all_of(node.inputs(), is_planned_type) &&
            !any_value(node, [](const Value* value) { return !is_planned_type(value); }) &&
            has_kernel(node, device_);
-  }
-
-  static void add_outputs(const Node& node, ValueSet& set) {
-    for (int i = 0; i < node.output_count(); ++i) {
-      if (node.output(i) != nullptr) set.insert(node.output(i));
-    }
   }
 
   /// The outputs of nodes, in order, that are in `set` and needed outside the plan.
@@ -191,13 +191,6 @@ class SegmentBuilder {
       }
     }
     segment_->plan.emplace(std::move(plan), PlanOptions{.device = &device_});
-  }
-
-  static void remove_unneeded(Graph& graph) {
-    passes::eliminate_dead(graph);
-    for (Value* input : passes::required_inputs(graph)) {
-      if (input->is_unused()) graph.remove_input(input);
-    }
   }
 
   int slot(const Value& value) {

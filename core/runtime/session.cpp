@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/passes/pass.h"
+#include "core/runtime/inference.h"
 #include "core/runtime/program.h"
 
 namespace graft {
@@ -33,20 +34,14 @@ struct Session::State {
 
 Session::Session(const Model& model, const SessionOptions& options)
     : state_(std::make_unique<State>()) {
-  Model copy = model.clone();
-  passes::upgrade_opset(copy);
-  passes::inference_mode(copy.graph());
-  for (Value* initializer : copy.graph().initializers()) {
-    initializer->is_variable = options.weights_change && is_float(initializer->dtype()) &&
-                               initializer->initializer().rank() > 0;
-  }
   for (const Value* input : passes::required_inputs(model.graph())) {
     state_->input_names.push_back(input->name());
   }
   for (const Value* output : model.graph().outputs()) {
     state_->output_names.push_back(output->name());
   }
-  state_->program.emplace(copy.take_graph(), *options.device);
+  state_->program.emplace(inference_form(model, options.weights_change).take_graph(),
+                          *options.device);
 }
 
 Session::~Session() = default;

@@ -11,10 +11,10 @@ namespace graft {
 
 class Datum;
 
-/// Data of one kind in a list.
+/// A list of data, all of one kind: what ONNX calls a sequence.
 struct Sequence {
   std::vector<Datum> items{};
-  /// Of the tensors in it; undefined when not known. It is what an empty sequence is written with.
+  /// The element type of its tensors; undefined when not known. An empty sequence is written so.
   DType dtype = DType::undefined;
 };
 

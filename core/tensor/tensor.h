@@ -38,7 +38,7 @@ class Tensor {
   static Tensor from(const Shape& shape, std::initializer_list<T> values) {
     return from(shape, std::span<const T>(values.begin(), values.size()));
   }
-  /// A rank-0 tensor.
+  /// A tensor of rank 0 with that element.
   template <class T>
   static Tensor scalar(T value) {
     return from(Shape{}, std::span<const T>(&value, 1));
@@ -54,7 +54,7 @@ class Tensor {
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
-  /// Number of elements.
+  /// The number of elements.
   std::int64_t size() const { return shape_.size(); }
   /// Bytes of all elements; sub-byte types are packed.
   std::size_t bytes() const { return bytes_of(dtype_, shape_.size()); }
@@ -98,7 +98,7 @@ class Tensor {
   std::shared_ptr<const std::vector<std::string>> strings_;
 };
 
-/// "f32[2,3]".
+/// Names type and shape for messages: "f32[2,3]".
 std::string describe(DType dtype, const Shape& shape);
 /// "f32[2,3]"; "no tensor" when not defined.
 std::string describe(const Tensor& tensor);
@@ -110,7 +110,7 @@ std::vector<std::int64_t> to_int64(const Tensor& tensor);
 /// The elements of any numeric or bool tensor as doubles. Throws Error{type} for other types.
 std::vector<double> to_double(const Tensor& tensor);
 
-/// Same type, shape and bytes.
+/// Whether both have the same type, shape and bytes.
 bool equal_bits(const Tensor& a, const Tensor& b);
 
 }  // namespace graft

@@ -11,7 +11,7 @@
 #include "data/subset.h"
 #include "io/file.h"
 #include "io/onnx.h"
-#include "train/step_graph.h"
+#include "train/compile.h"
 
 namespace graft::cli {
 
@@ -174,15 +174,15 @@ void check_data_fits(const Model& model, const Loss& loss, const std::string& ou
   };
   std::vector<ValueType> inputs;
   for (const SampleField& field : info.inputs) inputs.push_back(type_of(field));
-  Model newest = model.clone();
-  passes::upgrade_opset(newest);
+  const Model newest = newest_form(model);
   const std::vector<Value*> wanted = passes::required_inputs(newest.graph());
   check_names(wanted, info.inputs);
   check_batches(wanted, info.size, batch);
-  const std::unique_ptr<Graph> graph =
-      build_evaluation_graph(newest, loss, output, inputs, type_of(info.target));
+  const CompiledGraph evaluation =
+      compile_graph(newest, {.loss = loss, .output = output},
+                    {.kind = StepKind::evaluate, .inputs = inputs, .target = type_of(info.target)});
   if (!has_class_targets(loss) || info.classes == 0) return;
-  const Shape prediction = graph->outputs()[1]->known_shape();
+  const Shape prediction = evaluation.graph->outputs()[1]->known_shape();
   try {
     check_labels(dataset, prediction[class_axis(loss, prediction)]);
   } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include "core/base/rng.h"
 #include "core/graph/edit.h"
 #include "core/passes/pass.h"
+#include "core/runtime/inference.h"
 #include "core/runtime/plan.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
@@ -18,6 +19,7 @@
 #include "tools/graft/tensor_files.h"
 #include "tools/graft/train_arguments.h"
 #include "tools/graft/verb.h"
+#include "train/compile.h"
 
 namespace graft::cli {
 namespace {
@@ -55,8 +57,9 @@ void show_profile(const Arguments& arguments, Runner& runner, const std::functio
 /// One batch: what the files hold, or made-up numbers of the right type.
 struct BenchData {
   std::vector<Tensor> inputs;
-  Tensor target;  // not defined for inference
-  /// The model's graph for these inputs.
+  Tensor target;                 // not defined for inference
+  std::vector<ValueType> types;  // of the inputs
+  /// The model's graph for these inputs, its nodes as the file has them.
   std::unique_ptr<Graph> graph;
 };
 
@@ -99,13 +102,13 @@ std::vector<Tensor> make_inputs(const Arguments& arguments, const Graph& graph) 
 }
 
 BenchData make_data(const Arguments& arguments, const Model& model, const Loss& loss) {
-  Model newest = model.clone();
-  passes::upgrade_opset(newest);
+  const Model newest = newest_form(model);
   BenchData data;
   data.inputs = make_inputs(arguments, newest.graph());
-  std::vector<ValueType> types;
-  for (const Tensor& input : data.inputs) types.push_back({input.dtype(), SymShape(input.shape())});
-  data.graph = bound_graph(newest, types);
+  for (const Tensor& input : data.inputs) {
+    data.types.push_back({input.dtype(), SymShape(input.shape())});
+  }
+  data.graph = bound_graph(newest, data.types);
   if (!arguments.train) return data;
   if (!arguments.target.empty()) {
     data.target = load_tensor_file(arguments.target);
@@ -201,12 +204,14 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   return figures;
 }
 
-Figures bench_inference(const Arguments& arguments, const BenchData& data) {
+/// What a Session runs, without the copies that it makes of its outputs.
+Figures bench_inference(const Arguments& arguments, const Model& model, const BenchData& data) {
   Device& target = device(arguments.compute.device);
   Figures figures;
-  const Stopwatch planning;
-  Plan plan(data.graph->clone(), {.device = &target});
-  figures.plan_ms = planning.milliseconds();
+  const Stopwatch since_load;
+  const Model form = inference_form(model);
+  Plan plan(inference_graph(form.graph(), data.types, target), {.device = &target});
+  figures.plan_ms = since_load.milliseconds();
   std::vector<Tensor> inputs;
   for (const Tensor& input : data.inputs) inputs.push_back(input.to(target));
   figures.times = repeat(arguments.seconds, [&] { plan.run(inputs); });
@@ -277,7 +282,7 @@ ExitCode bench(const Arguments& arguments) {
   const BenchData data = make_data(arguments, model, loss);
   const std::optional<std::int64_t> macs = multiply_adds(*data.graph);
   Figures figures = arguments.train ? bench_training(arguments, model, loss, data)
-                                    : bench_inference(arguments, data);
+                                    : bench_inference(arguments, model, data);
   const nlohmann::ordered_json line = to_json(figures, load_ms, macs);
   if (arguments.json) {
     print_json(line);

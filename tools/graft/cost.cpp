@@ -2,8 +2,9 @@
 
 #include "core/ops/cost.h"
 #include "core/passes/pass.h"
-#include "core/runtime/plan.h"
-#include "train/step_graph.h"
+#include "core/passes/pipeline.h"
+#include "core/runtime/inference.h"
+#include "train/compile.h"
 
 namespace graft::cli {
 
@@ -36,10 +37,10 @@ std::optional<std::vector<ValueType>> bound_types(const Graph& graph, std::int64
   return types;
 }
 
-std::unique_ptr<Graph> bound_graph(const Model& newest, const std::vector<ValueType>& types) {
+std::unique_ptr<Graph> bound_graph(const Model& newest, std::vector<ValueType> types) {
   std::unique_ptr<Graph> graph = newest.graph().clone();
-  passes::bind_inputs(*graph, types);
-  passes::settle(*graph);
+  passes::PassContext context{.device = cpu(), .input_types = std::move(types)};
+  passes::run_passes(passes::kBound, *graph, context);
   return graph;
 }
 
@@ -59,23 +60,26 @@ ValueType target_type(const Loss& loss, const ValueType& prediction) {
   return {DType::i64, SymShape(Shape(std::move(dims)))};
 }
 
-StepMemory plan_step_memory(const Model& newest, const Loss& loss, const Optimizer& optimizer,
-                            const std::vector<std::string>& parameters,
-                            const std::vector<ValueType>& inputs, const ValueType& target) {
-  Model model = newest.clone();
-  StepMemory memory;
-  for (const std::string& name : parameters) {
-    Value* const parameter = model.graph().find(name);
-    parameter->is_variable = true;
-    memory.parameter_bytes += parameter->initializer().bytes();
-  }
-  const TrainOptions options{.loss = loss, .optimizer = optimizer};
+StepMemory plan_step(const Model& model, const TrainOptions& options,
+                     const std::vector<ValueType>& inputs, const ValueType& target,
+                     passes::PassLog* log) {
+  const TrainableModel made = prepare_training(model, options, log);
   StateTensors state;
-  StepGraph built =
-      build_step_graph(model, options, {parameters}, inputs, target, StepKind::update, state);
-  memory.arena_bytes = Plan(std::move(built.graph)).arena_bytes();
+  const Compiled step = compile(
+      made.model, options,
+      {.inputs = inputs, .target = target, .trained = made.trained, .state = &state, .log = log});
+  StepMemory memory{.arena_bytes = step.plan.arena_bytes()};
+  for (const std::string& name : made.trained.parameters) {
+    memory.parameter_bytes += made.model.graph().find(name)->initializer().bytes();
+  }
   for (const auto& [name, tensor] : state) memory.optimizer_bytes += tensor.bytes();
   return memory;
+}
+
+void plan_inference(const Model& model, const std::vector<ValueType>& inputs,
+                    passes::PassLog* log) {
+  const Model form = inference_form(model, false, log);
+  Plan(inference_graph(form.graph(), inputs, cpu(), log), {.log = log});
 }
 
 }  // namespace graft::cli

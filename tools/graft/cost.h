@@ -8,7 +8,8 @@
 
 #include "autograd/loss.h"
 #include "core/graph/model.h"
-#include "optim/optimizer.h"
+#include "core/passes/pass_log.h"
+#include "train/train_step.h"
 
 namespace graft::cli {
 
@@ -20,8 +21,9 @@ std::optional<std::int64_t> multiply_adds(const Graph& graph);
 std::optional<std::vector<ValueType>> bound_types(const Graph& graph, std::int64_t batch,
                                                   std::string* missing = nullptr);
 
-/// The working copy of a model in the newest form, for inputs of these types: inferred and folded.
-std::unique_ptr<Graph> bound_graph(const Model& newest, const std::vector<ValueType>& types);
+/// The graph of a model in the newest form for inputs of these types: inferred and folded, its
+/// nodes as the file has them.
+std::unique_ptr<Graph> bound_graph(const Model& newest, std::vector<ValueType> types);
 
 /// A target that fits the prediction: class indices, or floats of its type and shape.
 ValueType target_type(const Loss& loss, const ValueType& prediction);
@@ -33,9 +35,13 @@ struct StepMemory {
   std::size_t optimizer_bytes = 0;
 };
 
-/// Plans a training step, without running it. Throws what planning throws.
-StepMemory plan_step_memory(const Model& newest, const Loss& loss, const Optimizer& optimizer,
-                            const std::vector<std::string>& parameters,
-                            const std::vector<ValueType>& inputs, const ValueType& target);
+/// Plans a step of training the model, as TrainStep would, without running it. `log` gets a record
+/// of what passes do. Throws what TrainStep throws.
+StepMemory plan_step(const Model& model, const TrainOptions& options,
+                     const std::vector<ValueType>& inputs, const ValueType& target,
+                     passes::PassLog* log = nullptr);
+
+/// The same for what a Session runs.
+void plan_inference(const Model& model, const std::vector<ValueType>& inputs, passes::PassLog* log);
 
 }  // namespace graft::cli

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -7,11 +8,14 @@
 #include "core/graph/edit.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
+#include "core/passes/pipeline.h"
 #include "io/onnx.h"
 #include "tools/graft/cost.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/pass_table.h"
 #include "tools/graft/trainability.h"
 #include "tools/graft/verb.h"
+#include "train/compile.h"
 #include "train/trainable.h"
 
 namespace graft::cli {
@@ -22,6 +26,8 @@ struct Arguments {
   std::optional<std::int64_t> batch;
   std::string loss = "auto";
   std::string optimizer = "sgd";
+  /// Show what passes do; if not empty, the graph behind this one.
+  std::optional<std::string> passes;
   bool json = false;
 };
 
@@ -40,6 +46,9 @@ struct Findings {
   std::optional<StepMemory> memory;
   /// Why costs are not known.
   std::string obstacle;
+  /// Of a training step, and of what a Session runs; only where passes are asked for.
+  passes::PassLog training;
+  passes::PassLog inference;
 };
 
 /// Whether the model has a body for the op: its own function's, or the standard's.
@@ -77,9 +86,8 @@ Loss assumed_loss(const std::string& name, const Value& output) {
 
 void find_training(Findings& found) {
   Graph& graph = found.newest.graph();
-  do {
-    passes::infer_shapes(graph);
-  } while (passes::choose_branches(graph) || passes::unroll_loops(graph));
+  passes::PassContext context{.device = cpu()};
+  passes::run_passes(passes::kOpenGradientPath, graph, context);
   for (const Value* value : default_trainable(found.newest.graph(), &found.separated.graph())) {
     found.trainable.push_back(value);
   }
@@ -107,11 +115,15 @@ void find_costs(const Arguments& arguments, Findings& found) {
     found.obstacle = "gradients are stopped";
     return;
   }
-  std::vector<std::string> names;
-  for (const Value* value : found.trainable) names.push_back(value->name());
-  found.memory =
-      plan_step_memory(found.newest, found.loss, optimizer_from_name(arguments.optimizer), names,
-                       *types, target_type(found.loss, output.type()));
+  const TrainOptions options{.loss = found.loss,
+                             .optimizer = optimizer_from_name(arguments.optimizer)};
+  found.memory = plan_step(found.separated, options, *types, target_type(found.loss, output.type()),
+                           arguments.passes ? &found.training : nullptr);
+}
+
+void find_inference(Findings& found) {
+  const auto types = bound_types(found.newest.graph(), found.batch);
+  if (types) plan_inference(found.separated, *types, &found.inference);
 }
 
 Findings find(const Arguments& arguments) {
@@ -121,18 +133,19 @@ Findings find(const Arguments& arguments) {
   found.model = onnx::load(arguments.model);
   found.batch = arguments.batch.value_or(1);
   count_ops(found.model.graph(), found);
-  found.separated = found.model.clone();
-  separate_parameters(found.separated.graph());
-  found.newest = found.separated.clone();
+  found.training.printed = found.inference.printed = arguments.passes.value_or("");
   if (!found.unknown_ops.empty()) {
     found.obstacle = "an op is not known";
     return found;
   }
   try {
-    if (arguments.batch) edit::set_batch(found.newest, *arguments.batch);
-    passes::upgrade_opset(found.newest);
+    found.separated = found.model.clone();
+    if (arguments.batch) edit::set_batch(found.separated, *arguments.batch);
+    separate_parameters(found.separated.graph());
+    found.newest = newest_form(found.separated);
     find_training(found);
     find_costs(arguments, found);
+    if (arguments.passes) find_inference(found);
   } catch (const Error& error) {
     // A model that cannot be run or trained is still worth a look: that is what inspect is for.
     found.obstacle = error.what();
@@ -259,6 +272,18 @@ void print_as_json(const Findings& found) {
   print_json(line);
 }
 
+void show_passes(const Arguments& arguments, const Findings& found) {
+  const std::string batch = text(", batch of ", found.batch);
+  const std::array runs{PassRun{"training step" + batch, found.training},
+                        PassRun{"inference" + batch, found.inference}};
+  if (arguments.passes->empty()) {
+    print_passes(runs, arguments.json);
+  } else {
+    print_graphs_behind(*arguments.passes, runs);
+  }
+  if (!found.obstacle.empty()) std::cerr << "not compiled: " << found.obstacle << '\n';
+}
+
 }  // namespace
 
 Run add_inspect(CLI::App& app) {
@@ -269,10 +294,17 @@ Run add_inspect(CLI::App& app) {
   app.add_option("--loss", arguments->loss, "for the training memory")->capture_default_str();
   app.add_option("--optimizer", arguments->optimizer, "for the training memory")
       ->capture_default_str();
+  app.add_option("--passes", arguments->passes,
+                 "show what is done to the graph before it runs; with a pass's NAME, the graph "
+                 "behind it")
+      ->expected(0, 1)
+      ->type_name("[NAME]");
   app.add_flag("--json", arguments->json, "print a JSON line");
   return [arguments] {
     const Findings found = find(*arguments);
-    if (arguments->json) {
+    if (arguments->passes) {
+      show_passes(*arguments, found);
+    } else if (arguments->json) {
       print_as_json(found);
     } else {
       print_text(*arguments, found);

@@ -221,8 +221,8 @@ std::vector<Sample> attention_samples() {
   std::vector<Sample> samples{
       sample("plain", q, k),
       sample("causal", q, k, {{"is_causal", 1}}),
-      sample("scale", q, k, {{"scale", AttributeValue(0.3F)}}),
-      sample("softcap", q, k, {{"softcap", AttributeValue(0.5F)}}),
+      sample("scale", q, k, {{"scale", 0.3F}}),
+      sample("softcap", q, k, {{"softcap", 0.5F}}),
       sample("grouped", {2, 6, 3, 4}, k, {{"is_causal", 1}}),
       sample("flat", {2, 3, 8}, {2, 5, 4}, flat),
       sample("window", q, k, {{"left_window_size", 1}, {"right_window_size", 1}}),
@@ -232,7 +232,7 @@ std::vector<Sample> attention_samples() {
   };
   for (const int mode : {0, 1, 2, 3}) {
     Sample shown = sample("scores_mode_" + std::to_string(mode), q, k,
-                          {{"qk_matmul_output_mode", mode}, {"softcap", AttributeValue(0.5F)}});
+                          {{"qk_matmul_output_mode", mode}, {"softcap", 0.5F}});
     shown.inputs.push_back({{3, 5}});
     shown.outputs = 4;
     samples.push_back(std::move(shown));

@@ -106,7 +106,7 @@ std::vector<Case> cases() {
       {"no_biases", {6, 5}, 9, 4, named("Tanh"), false, false},
       {"first_bias", {6, 5}, 9, 4, named("Sigmoid"), true, false},
       {"second_bias", {6, 5}, 9, 4, named("Swish"), false, true},
-      {"alpha", {6, 5}, 9, 4, {{"activation", "Swish"}, {"alpha", AttributeValue(1.7F)}}},
+      {"alpha", {6, 5}, 9, 4, {{"activation", "Swish"}, {"alpha", 1.7F}}},
       {"tanh_gelu", {6, 5}, 9, 4, {{"activation", "Gelu"}, {"approximate", "tanh"}}},
       {"mish", {6, 5}, 9, 4, named("Mish")},
       {"no_rows", {0, 5}, 7, 3},

@@ -215,7 +215,7 @@ std::vector<Sample> linear_attention_samples() {
   grouped.name = "grouped";
   grouped.inputs[0] = {{2, 3, 8}};
   grouped.attributes.set({"q_num_heads", 4});
-  grouped.attributes.set({"scale", AttributeValue(0.3F)});
+  grouped.attributes.set({"scale", 0.3F});
   samples.push_back(grouped);
   grouped.name = "one_state";
   for (const std::size_t input : {1, 2}) grouped.inputs[input] = {{2, 3, 2}};

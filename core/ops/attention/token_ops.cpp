@@ -184,8 +184,8 @@ void infer_swiglu(InferContext& context) {
 std::vector<Expr> expand_swiglu(const Node& node, Builder& builder) {
   const Expr a = builder.expr(node.input(0));
   const DType type = compute_type(a.dtype());
-  const Expr gate = call("Swish", {cast(a, type)},
-                         {{"alpha", AttributeValue(node.attributes.get_float("alpha", 1.0F))}});
+  const Expr gate =
+      call("Swish", {cast(a, type)}, {{"alpha", node.attributes.get_float("alpha", 1.0F)}});
   return {cast(gate * cast(builder.expr(node.input(1)), type), a.dtype())};
 }
 
@@ -273,7 +273,7 @@ std::vector<Sample> tensor_scatter_samples() {
 std::vector<Sample> swiglu_samples() {
   return {
       {"plain", {{{3, 5}, -3.0, 3.0}, {{3, 5}}}},
-      {"alpha", {{{3, 5}, -3.0, 3.0}, {{3, 5}}}, {{"alpha", AttributeValue(1.7F)}}},
+      {"alpha", {{{3, 5}, -3.0, 3.0}, {{3, 5}}}, {{"alpha", 1.7F}}},
       {"empty", {{{0, 5}}, {{0, 5}}}},
       {"one_row", {{{1, 5}}, {{1, 5}}}},
   };

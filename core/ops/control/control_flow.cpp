@@ -140,9 +140,9 @@ void upgrade_scan(Node& node, std::int64_t from, Builder& builder) {
   for (int i = 0; i < inner->output_count(); ++i) outer->add_output(inner->output(i));
   if (scanned < 1) fail(ErrorKind::model, node.label(), ": num_scan_inputs is ", scanned);
   const std::vector<Value*> inputs(node.inputs().begin() + 1, node.inputs().end());
-  const Node* const replacement = builder.node(
-      "Scan", "", inputs, node.output_count(),
-      {{"body", AttributeValue(outer)}, {"num_scan_inputs", static_cast<int>(inputs.size())}});
+  const Node* const replacement =
+      builder.node("Scan", "", inputs, node.output_count(),
+                   {{"body", outer}, {"num_scan_inputs", static_cast<int>(inputs.size())}});
   for (int i = 0; i < node.output_count(); ++i) {
     Value* const output = node.output(i);
     if (output == nullptr) continue;

@@ -58,7 +58,7 @@ std::vector<Expr> conv_transpose_rule(const Gradient& g) {
   const Shape kernel = w.shape();
   Attributes attributes = window_to_attributes(transposed_axes(
       g.node(), {from.begin() + 2, from.end()}, {kernel.begin() + 2, kernel.end()}));
-  attributes.set({"group", AttributeValue(g.attributes().get_int("group", 1))});
+  attributes.set({"group", g.attributes().get_int("group", 1)});
   std::vector<Expr> result{conv_forward(g.dy(), w, attributes, from),
                            conv_weight_grad(g.dy(), x, attributes, kernel, false)[0]};
   if (g.input_count() > 2 && g.x(2)) result.push_back(sum_but_channels(g.dy()));

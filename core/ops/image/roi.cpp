@@ -123,9 +123,7 @@ std::vector<Sample> roi_align_samples(bool with_dy) {
       {"output_half_pixel",
        {image(), regions(), indices()},
        of_size(2, 3, {{"coordinate_transformation_mode", "output_half_pixel"}})},
-      {"scaled",
-       {image(), regions(), indices()},
-       of_size(1, 1, {{"spatial_scale", AttributeValue(0.5F)}})},
+      {"scaled", {image(), regions(), indices()}, of_size(1, 1, {{"spatial_scale", 0.5F}})},
       {"no_regions",
        {image(), {.shape = {0, 4}, .is_constant = true}, {.shape = {0}, .dtype = DType::i64}},
        of_size(2, 2, {})},
@@ -151,9 +149,7 @@ std::vector<Sample> max_roi_pool_samples(bool with_dy) {
       .shape = {2, 5}, .values = {1, 0, 1, 6, 7, 0, -3, 4, 12, 6}, .is_constant = true};
   std::vector<Sample> samples{
       {"plain", {image(), places}, {{"pooled_shape", Ints{3, 2}}}},
-      {"scaled",
-       {image(), places},
-       {{"pooled_shape", Ints{2, 2}}, {"spatial_scale", AttributeValue(0.5F)}}},
+      {"scaled", {image(), places}, {{"pooled_shape", Ints{2, 2}}, {"spatial_scale", 0.5F}}},
       {"no_regions",
        {image(), {.shape = {0, 5}, .is_constant = true}},
        {{"pooled_shape", Ints{1, 1}}}},

@@ -20,7 +20,7 @@ Expr as_resize(const Node& node, Builder& builder) {
   const std::string mode = node.attributes.get_string("mode", "nearest");
   Node* const newest =
       builder.node("Resize", "", {node.input(0), nullptr, scales_of(node, builder)}, 1,
-                   {{"mode", AttributeValue(mode == "bilinear" ? std::string("linear") : mode)}});
+                   {{"mode", mode == "bilinear" ? std::string("linear") : mode}});
   set_old_resize_modes(*newest);
   return builder.expr(newest->output(0));
 }

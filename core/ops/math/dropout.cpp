@@ -89,12 +89,11 @@ std::vector<Expr> dropout_rule(const Gradient& g) {
     }
     ratio = static_cast<float>(to_double(given).front());
   }
-  const Expr dx =
-      call_internal("DropoutTraining", {g.dy()},
-                    {{"ratio", AttributeValue(ratio)},
-                     {"seed", g.attributes().get_int("seed", 0)},
-                     {"twister", static_cast<int>(g.attributes().has("seed"))},
-                     {"op_id", AttributeValue(static_cast<std::int64_t>(dropout_id(g.node())))}});
+  const Expr dx = call_internal("DropoutTraining", {g.dy()},
+                                {{"ratio", ratio},
+                                 {"seed", g.attributes().get_int("seed", 0)},
+                                 {"twister", static_cast<int>(g.attributes().has("seed"))},
+                                 {"op_id", dropout_id(g.node())}});
   return {known.defined() ? dx : where(g.x(2), dx, g.dy())};
 }
 
@@ -129,7 +128,7 @@ std::vector<Sample> dropout_samples() {
 
 std::vector<Sample> training_samples() {
   const auto attributes = [](float ratio, std::int64_t seed, std::int64_t op_id) {
-    return Attributes{{"ratio", AttributeValue(ratio)}, {"seed", seed}, {"op_id", op_id}};
+    return Attributes{{"ratio", ratio}, {"seed", seed}, {"op_id", op_id}};
   };
   return {
       {"half", {{.shape = {7, 9}}}, attributes(0.5F, 1, 0)},

@@ -122,7 +122,7 @@ Attributes many_outputs() {
 Attributes with_settings() {
   return SampleBody(2)
       .link("clipped", "Clip", {"x0", "x1", ""})
-      .link("y", "LeakyRelu", {"clipped"}, {{"alpha", AttributeValue(0.3F)}})
+      .link("y", "LeakyRelu", {"clipped"}, {{"alpha", 0.3F}})
       .outputs({"y"});
 }
 

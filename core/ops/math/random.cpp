@@ -116,7 +116,7 @@ std::vector<Expr> no_gradient(const Gradient& /*g*/) {
 }
 
 Attributes of_shape(std::vector<std::int64_t> shape, Attributes attributes = {}) {
-  attributes.set({"shape", AttributeValue(std::move(shape))});
+  attributes.set({"shape", std::move(shape)});
   return attributes;
 }
 

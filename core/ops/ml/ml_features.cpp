@@ -55,14 +55,11 @@ std::vector<Sample> normalizer_samples() {
 
 std::vector<Sample> scaler_samples() {
   const SampleInput x{{3, 2}};
-  return {
-      {"each",
-       {x},
-       {{"offset", AttributeValue(Floats{1, -1})}, {"scale", AttributeValue(Floats{2, 0.5F})}}},
-      {"one", {x}, {{"offset", AttributeValue(Floats{1})}, {"scale", AttributeValue(Floats{3})}}},
-      {"integers",
-       {{.shape = {2, 2}, .low = -5, .high = 5, .dtype = DType::i64}},
-       {{"offset", AttributeValue(Floats{0})}, {"scale", AttributeValue(Floats{0.5F})}}}};
+  return {{"each", {x}, {{"offset", Floats{1, -1}}, {"scale", Floats{2, 0.5F}}}},
+          {"one", {x}, {{"offset", Floats{1}}, {"scale", Floats{3}}}},
+          {"integers",
+           {{.shape = {2, 2}, .low = -5, .high = 5, .dtype = DType::i64}},
+           {{"offset", Floats{0}}, {"scale", Floats{0.5F}}}}};
 }
 
 std::vector<Sample> binarizer_samples() {
@@ -71,13 +68,10 @@ std::vector<Sample> binarizer_samples() {
 
 std::vector<Sample> imputer_samples() {
   const SampleInput x{.shape = {2, 2}, .values = {1, 2, 2, 3}};
-  return {
-      {"each",
-       {x},
-       {{"imputed_value_floats", AttributeValue(Floats{7, 8})}, {"replaced_value_float", 2.0F}}},
-      {"integers",
-       {{.shape = {3}, .values = {1, 0, 5}, .dtype = DType::i64}},
-       {{"imputed_value_int64s", std::vector<std::int64_t>{9}}, {"replaced_value_int64", 0}}}};
+  return {{"each", {x}, {{"imputed_value_floats", Floats{7, 8}}, {"replaced_value_float", 2.0F}}},
+          {"integers",
+           {{.shape = {3}, .values = {1, 0, 5}, .dtype = DType::i64}},
+           {{"imputed_value_int64s", std::vector<std::int64_t>{9}}, {"replaced_value_int64", 0}}}};
 }
 
 std::vector<Sample> array_feature_extractor_samples() {

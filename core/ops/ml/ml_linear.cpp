@@ -28,11 +28,11 @@ using Floats = std::vector<float>;
 
 std::vector<Sample> linear_regressor_samples() {
   const SampleInput x{{4, 3}};
-  return {{"plain", {x}, {{"coefficients", AttributeValue(Floats{1, -2, 0.5F})}}},
+  return {{"plain", {x}, {{"coefficients", Floats{1, -2, 0.5F}}}},
           {"two_targets",
            {x},
-           {{"coefficients", AttributeValue(Floats{1, -2, 0.5F, 0, 1, 2})},
-            {"intercepts", AttributeValue(Floats{0.25F, -1})},
+           {{"coefficients", Floats{1, -2, 0.5F, 0, 1, 2}},
+            {"intercepts", Floats{0.25F, -1}},
             {"targets", 2}}}};
 }
 
@@ -40,16 +40,16 @@ std::vector<Sample> linear_classifier_samples() {
   const SampleInput x{{4, 2}};
   return {{"three",
            {x},
-           {{"coefficients", AttributeValue(Floats{1, -2, 0.5F, 0, 1, 2})},
-            {"intercepts", AttributeValue(Floats{0.25F, -1, 0})},
-            {"classlabels_ints", AttributeValue(Ints{3, 4, 5})},
+           {{"coefficients", Floats{1, -2, 0.5F, 0, 1, 2}},
+            {"intercepts", Floats{0.25F, -1, 0}},
+            {"classlabels_ints", Ints{3, 4, 5}},
             {"post_transform", "SOFTMAX"}},
            2},
           {"two",
            {x},
-           {{"coefficients", AttributeValue(Floats{-1, 2, 1, -2})},
-            {"intercepts", AttributeValue(Floats{-0.25F, 0.25F})},
-            {"classlabels_ints", AttributeValue(Ints{0, 1})},
+           {{"coefficients", Floats{-1, 2, 1, -2}},
+            {"intercepts", Floats{-0.25F, 0.25F}},
+            {"classlabels_ints", Ints{0, 1}},
             {"post_transform", "LOGISTIC"}},
            2}};
 }

@@ -92,16 +92,15 @@ void name_classes(Node& node, std::string_view names, std::string_view labels, B
   std::vector<std::int64_t> numbers(kept.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::int64_t>(i);
   node.attributes.erase(names);
-  node.attributes.set({labels, AttributeValue(numbers)});
+  node.attributes.set({labels, numbers});
   Value* const output = node.output(0);
   if (output == nullptr) return;
   builder.insert_before(builder.graph().next(&node));
   Graph& graph = builder.graph();
   const std::string name = output->name();
   graph.rename(output, graph.unique_name(name + "_number"));
-  Node* const encoder = builder.node(
-      "LabelEncoder", kMlDomain, {output}, {name},
-      {{"keys_int64s", AttributeValue(numbers)}, {"values_strings", AttributeValue(kept)}});
+  Node* const encoder = builder.node("LabelEncoder", kMlDomain, {output}, {name},
+                                     {{"keys_int64s", numbers}, {"values_strings", kept}});
   graph.replace_all_uses(output, encoder->output());
   encoder->set_input(0, output);
 }

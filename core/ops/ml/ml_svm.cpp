@@ -32,7 +32,7 @@ using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
 Attributes kernel_of(const char* kind) {
-  return {{"kernel_type", kind}, {"kernel_params", AttributeValue(Floats{0.5F, 0.25F, 3})}};
+  return {{"kernel_type", kind}, {"kernel_params", Floats{0.5F, 0.25F, 3}}};
 }
 
 std::vector<Sample> svm_regressor_samples() {
@@ -42,9 +42,9 @@ std::vector<Sample> svm_regressor_samples() {
        {std::pair("linear", "LINEAR"), {"poly", "POLY"}, {"rbf", "RBF"}, {"sigmoid", "SIGMOID"}}) {
     Attributes attributes = kernel_of(kind);
     attributes.set({"n_supports", 2});
-    attributes.set({"support_vectors", AttributeValue(Floats{0.5F, -1, 1, 0.25F})});
-    attributes.set({"coefficients", AttributeValue(Floats{1.5F, -0.5F})});
-    attributes.set({"rho", AttributeValue(Floats{0.125F})});
+    attributes.set({"support_vectors", Floats{0.5F, -1, 1, 0.25F}});
+    attributes.set({"coefficients", Floats{1.5F, -0.5F}});
+    attributes.set({"rho", Floats{0.125F}});
     samples.push_back({name, {x}, attributes});
   }
   return samples;
@@ -53,14 +53,14 @@ std::vector<Sample> svm_regressor_samples() {
 std::vector<Sample> svm_classifier_samples() {
   const SampleInput x{{4, 2}};
   Attributes three = kernel_of("RBF");
-  three.set({"vectors_per_class", AttributeValue(Ints{1, 1, 1})});
-  three.set({"support_vectors", AttributeValue(Floats{0.5F, -1, 1, 0.25F, -1, 1})});
-  three.set({"coefficients", AttributeValue(Floats{1, -1, 0.5F, 0.75F, -0.25F, -1})});
-  three.set({"rho", AttributeValue(Floats{0.1F, -0.2F, 0.3F})});
-  three.set({"classlabels_ints", AttributeValue(Ints{7, 8, 9})});
+  three.set({"vectors_per_class", Ints{1, 1, 1}});
+  three.set({"support_vectors", Floats{0.5F, -1, 1, 0.25F, -1, 1}});
+  three.set({"coefficients", Floats{1, -1, 0.5F, 0.75F, -0.25F, -1}});
+  three.set({"rho", Floats{0.1F, -0.2F, 0.3F}});
+  three.set({"classlabels_ints", Ints{7, 8, 9}});
   Attributes probable = three;
-  probable.set({"prob_a", AttributeValue(Floats{-1, -1.5F, -2})});
-  probable.set({"prob_b", AttributeValue(Floats{0.1F, 0, -0.1F})});
+  probable.set({"prob_a", Floats{-1, -1.5F, -2}});
+  probable.set({"prob_b", Floats{0.1F, 0, -0.1F}});
   return {{"pairs", {x}, three, 2}, {"probabilities", {x}, probable, 2}};
 }
 

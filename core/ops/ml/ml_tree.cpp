@@ -32,34 +32,34 @@ using Texts = std::vector<std::string>;
 
 /// Two trees of one branch and two leaves each, in the old encoding.
 Attributes two_trees(const std::string& prefix, const Ints& targets) {
-  Attributes attributes{{"nodes_treeids", AttributeValue(Ints{0, 0, 0, 1, 1, 1})},
-                        {"nodes_nodeids", AttributeValue(Ints{0, 1, 2, 0, 1, 2})},
-                        {"nodes_featureids", AttributeValue(Ints{0, 0, 0, 1, 0, 0})},
-                        {"nodes_modes", AttributeValue(Texts{"BRANCH_LEQ", "LEAF", "LEAF",
-                                                             "BRANCH_GT", "LEAF", "LEAF"})},
-                        {"nodes_values", AttributeValue(Floats{0.25F, 0, 0, -0.5F, 0, 0})},
-                        {"nodes_truenodeids", AttributeValue(Ints{1, 0, 0, 1, 0, 0})},
-                        {"nodes_falsenodeids", AttributeValue(Ints{2, 0, 0, 2, 0, 0})}};
-  attributes.set({prefix + "_treeids", AttributeValue(Ints{0, 0, 1, 1})});
-  attributes.set({prefix + "_nodeids", AttributeValue(Ints{1, 2, 1, 2})});
-  attributes.set({prefix + "_ids", AttributeValue(targets)});
-  attributes.set({prefix + "_weights", AttributeValue(Floats{1.5F, -2, 0.25F, 4})});
+  Attributes attributes{
+      {"nodes_treeids", Ints{0, 0, 0, 1, 1, 1}},
+      {"nodes_nodeids", Ints{0, 1, 2, 0, 1, 2}},
+      {"nodes_featureids", Ints{0, 0, 0, 1, 0, 0}},
+      {"nodes_modes", Texts{"BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_GT", "LEAF", "LEAF"}},
+      {"nodes_values", Floats{0.25F, 0, 0, -0.5F, 0, 0}},
+      {"nodes_truenodeids", Ints{1, 0, 0, 1, 0, 0}},
+      {"nodes_falsenodeids", Ints{2, 0, 0, 2, 0, 0}}};
+  attributes.set({prefix + "_treeids", Ints{0, 0, 1, 1}});
+  attributes.set({prefix + "_nodeids", Ints{1, 2, 1, 2}});
+  attributes.set({prefix + "_ids", targets});
+  attributes.set({prefix + "_weights", Floats{1.5F, -2, 0.25F, 4}});
   return attributes;
 }
 
 std::vector<Sample> tree_ensemble_samples() {
   const Attributes attributes{{"n_targets", 2},
-                              {"nodes_featureids", AttributeValue(Ints{0, 1})},
+                              {"nodes_featureids", Ints{0, 1}},
                               {"nodes_splits", Tensor::from<float>({2}, {0.25F, 0.5F})},
                               {"nodes_modes", Tensor::from<std::uint8_t>({2}, {0, 6})},
                               {"membership_values", Tensor::from<float>({3}, {1, 2, NAN})},
-                              {"nodes_truenodeids", AttributeValue(Ints{0, 1})},
-                              {"nodes_trueleafs", AttributeValue(Ints{1, 1})},
-                              {"nodes_falsenodeids", AttributeValue(Ints{1, 2})},
-                              {"nodes_falseleafs", AttributeValue(Ints{0, 1})},
-                              {"leaf_targetids", AttributeValue(Ints{0, 1, 0})},
+                              {"nodes_truenodeids", Ints{0, 1}},
+                              {"nodes_trueleafs", Ints{1, 1}},
+                              {"nodes_falsenodeids", Ints{1, 2}},
+                              {"nodes_falseleafs", Ints{0, 1}},
+                              {"leaf_targetids", Ints{0, 1, 0}},
                               {"leaf_weights", Tensor::from<float>({3}, {1, 2, 3})},
-                              {"tree_roots", AttributeValue(Ints{0})}};
+                              {"tree_roots", Ints{0}}};
   const SampleInput x{.shape = {3, 2}, .values = {0, 0, 1, 2, 1, 3}};
   return {{"members", {x}, attributes}};
 }
@@ -69,7 +69,7 @@ std::vector<Sample> tree_regressor_samples() {
   Attributes sum = two_trees("target", {0, 1, 0, 1});
   sum.set({"n_targets", 2});
   Attributes based = sum;
-  based.set({"base_values", AttributeValue(Floats{0.5F, -0.5F})});
+  based.set({"base_values", Floats{0.5F, -0.5F}});
   std::vector<Sample> samples{{"sum", {x}, sum}, {"base", {x}, based}};
   for (const auto& [name, how] :
        {std::pair("average", "AVERAGE"), {"min", "MIN"}, {"max", "MAX"}}) {
@@ -83,11 +83,11 @@ std::vector<Sample> tree_regressor_samples() {
 std::vector<Sample> tree_classifier_samples() {
   const SampleInput x{{5, 2}};
   Attributes three = two_trees("class", {0, 1, 2, 1});
-  three.set({"classlabels_int64s", AttributeValue(Ints{5, 6, 7})});
+  three.set({"classlabels_int64s", Ints{5, 6, 7}});
   Attributes softmax = three;
   softmax.set({"post_transform", "SOFTMAX"});
   Attributes two = two_trees("class", {0, 0, 0, 0});
-  two.set({"classlabels_int64s", AttributeValue(Ints{0, 1})});
+  two.set({"classlabels_int64s", Ints{0, 1}});
   two.set({"post_transform", "LOGISTIC"});
   return {{"three", {x}, three, 2}, {"softmax", {x}, softmax, 2}, {"two", {x}, two, 2}};
 }

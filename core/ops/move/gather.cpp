@@ -55,13 +55,12 @@ void infer_gather_grad(InferContext& context) {
 std::vector<Expr> gather_rule(const Gradient& g) {
   const Shape data = g.x().shape();
   const int axis = normalize_axis(g.attributes().get_int("axis", 0), data.rank(), "gather");
-  const Attributes attributes{{"axis", axis}, {"size", AttributeValue(data[axis])}};
+  const Attributes attributes{{"axis", axis}, {"size", data[axis]}};
   return {call_internal("GatherGrad", {g.dy(), g.x(1)}, attributes)};
 }
 
 std::vector<Expr> gather_grad_rule(const Gradient& g) {
-  return {call("Gather", {g.dy(), g.x(1)},
-               {{"axis", AttributeValue(g.attributes().get_int("axis", 0))}})};
+  return {call("Gather", {g.dy(), g.x(1)}, {{"axis", g.attributes().get_int("axis", 0)}})};
 }
 
 void infer_gather_elements(InferContext& context) {
@@ -112,7 +111,7 @@ void infer_scatter_elements(InferContext& context) {
 }
 
 Attributes axis_attribute(const Gradient& g) {
-  return {{"axis", AttributeValue(g.attributes().get_int("axis", 0))}};
+  return {{"axis", g.attributes().get_int("axis", 0)}};
 }
 
 std::vector<Expr> gather_elements_rule(const Gradient& g) {
@@ -128,7 +127,7 @@ std::vector<Expr> scatter_elements_rule(const Gradient& g) {
       g, {.scatter =
               [=](const Expr& data, const Expr& updates, std::string_view reduction) {
                 Attributes attributes = axis;
-                attributes.set({"reduction", AttributeValue(std::string(reduction))});
+                attributes.set({"reduction", std::string(reduction)});
                 return call("ScatterElements", {data, indices, updates}, attributes);
               },
           .gather =

@@ -124,14 +124,13 @@ void infer_scatter_nd(InferContext& context) {
 
 std::vector<Expr> gather_nd_rule(const Gradient& g) {
   const std::int64_t batch_dims = g.attributes().get_int("batch_dims", 0);
-  return {
-      call_internal("GatherNDGrad", {g.dy(), g.x(1)},
-                    {{"shape", g.x().shape().dims()}, {"batch_dims", AttributeValue(batch_dims)}})};
+  return {call_internal("GatherNDGrad", {g.dy(), g.x(1)},
+                        {{"shape", g.x().shape().dims()}, {"batch_dims", batch_dims}})};
 }
 
 std::vector<Expr> gather_nd_grad_rule(const Gradient& g) {
   const std::int64_t batch_dims = g.attributes().get_int("batch_dims", 0);
-  return {call("GatherND", {g.dy(), g.x(1)}, {{"batch_dims", AttributeValue(batch_dims)}})};
+  return {call("GatherND", {g.dy(), g.x(1)}, {{"batch_dims", batch_dims}})};
 }
 
 std::vector<Expr> scatter_nd_rule(const Gradient& g) {
@@ -140,7 +139,7 @@ std::vector<Expr> scatter_nd_rule(const Gradient& g) {
       g, {.scatter =
               [=](const Expr& data, const Expr& updates, std::string_view reduction) {
                 return call("ScatterND", {data, indices, updates},
-                            {{"reduction", AttributeValue(std::string(reduction))}});
+                            {{"reduction", std::string(reduction)}});
               },
           .gather =
               [=](const Expr& x) {

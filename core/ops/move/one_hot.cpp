@@ -38,8 +38,8 @@ void infer_one_hot(InferContext& context) {
 std::vector<Expr> one_hot_rule(const Gradient& g) {
   const Tensor off_on = Tensor::from<float>({2}, {0, 1}).cast(g.x(2).dtype());
   const Expr values = g.builder().expr(g.builder().constant(off_on));
-  const Expr mask = call("OneHot", {g.x(0), g.x(1), values},
-                         {{"axis", AttributeValue(g.attributes().get_int("axis", -1))}});
+  const Expr mask =
+      call("OneHot", {g.x(0), g.x(1), values}, {{"axis", g.attributes().get_int("axis", -1)}});
   const auto sum = [](const Expr& x) { return reshape(reduce_sum(x, {}, false), {1}); };
   const Expr on = sum(g.dy() * mask);
   return {{}, {}, call("Concat", {sum(g.dy()) - on, on}, {{"axis", 0}})};
@@ -108,8 +108,7 @@ std::vector<Expr> top_k_rule(const Gradient& g) {
     fail(ErrorKind::unsupported, g.node().label(), ": no gradient without the output Indices");
   }
   const std::int64_t axis = g.attributes().get_int("axis", -1);
-  return {call("ScatterElements", {zeros_like(g.x()), g.y(1), g.dy()},
-               {{"axis", AttributeValue(axis)}})};
+  return {call("ScatterElements", {zeros_like(g.x()), g.y(1), g.dy()}, {{"axis", axis}})};
 }
 
 std::vector<Sample> top_k_samples() {

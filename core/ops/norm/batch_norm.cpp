@@ -213,11 +213,9 @@ std::vector<SampleInput> five_inputs(const Shape& x) {
 std::vector<Sample> batch_norm_samples() {
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
-    samples.push_back({c.name, five_inputs(c.x), {{"epsilon", AttributeValue(1e-3F)}}});
-    samples.push_back({c.name + "_training",
-                       five_inputs(c.x),
-                       {{"momentum", AttributeValue(0.75F)}, {"training_mode", 1}},
-                       3});
+    samples.push_back({c.name, five_inputs(c.x), {{"epsilon", 1e-3F}}});
+    samples.push_back(
+        {c.name + "_training", five_inputs(c.x), {{"momentum", 0.75F}, {"training_mode", 1}}, 3});
   }
   samples.push_back({"one_dim", five_inputs({6})});
   samples.push_back({"empty_batch", five_inputs({0, 3, 2, 2})});
@@ -227,27 +225,22 @@ std::vector<Sample> batch_norm_samples() {
   return samples;
 }
 
-const Attributes kRelu{{"lower", AttributeValue(0.0F)}, {"strict", 1}};
-const Attributes kClip{{"lower", AttributeValue(-0.25F)}, {"upper", AttributeValue(0.5F)}};
+const Attributes kRelu{{"lower", 0.0F}, {"strict", 1}};
+const Attributes kClip{{"lower", -0.25F}, {"upper", 0.5F}};
 
 std::vector<Sample> training_samples() {
   const std::string kUpdates =
       "updates variables; BatchNormalization with training_mode checks its rule";
   std::vector<Sample> samples;
   for (const Case& c : cases()) {
-    samples.push_back(
-        {c.name, five_inputs(c.x), {{"momentum", AttributeValue(0.75F)}}, 5, kUpdates});
+    samples.push_back({c.name, five_inputs(c.x), {{"momentum", 0.75F}}, 5, kUpdates});
     samples.push_back({c.name + "_relu", five_inputs(c.x), kRelu, 5, kUpdates});
     samples.push_back({c.name + "_clip", five_inputs(c.x), kClip, 5, kUpdates});
     std::vector<SampleInput> three = five_inputs(c.x);
     three.resize(3);
     samples.push_back({c.name + "_again", three, kRelu, 3, kUpdates});
   }
-  samples.push_back({"empty_batch",
-                     five_inputs({0, 3, 2, 2}),
-                     {{"epsilon", AttributeValue(1e-3F)}},
-                     5,
-                     kUpdates});
+  samples.push_back({"empty_batch", five_inputs({0, 3, 2, 2}), {{"epsilon", 1e-3F}}, 5, kUpdates});
   return samples;
 }
 

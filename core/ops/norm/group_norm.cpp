@@ -76,9 +76,9 @@ void upgrade_group_norm(Node& node, std::int64_t from, Builder& builder) {
 }
 
 std::vector<Expr> norm_gradients(const Gradient& g, std::int64_t groups) {
-  return call_multi("GroupNormGrad", kInternalDomain, {g.dy(), g.x(0), g.x(1)}, 3,
-                    {{"num_groups", groups},
-                     {"epsilon", AttributeValue(g.attributes().get_float("epsilon", 1e-5F))}});
+  return call_multi(
+      "GroupNormGrad", kInternalDomain, {g.dy(), g.x(0), g.x(1)}, 3,
+      {{"num_groups", groups}, {"epsilon", g.attributes().get_float("epsilon", 1e-5F)}});
 }
 
 std::vector<Expr> group_norm_rule(const Gradient& g) {
@@ -112,8 +112,7 @@ std::vector<Sample> group_norm_samples() {
   for (const Case& c : cases()) {
     samples.push_back({c.name, inputs_of(c.x), {{"num_groups", c.groups}}});
   }
-  samples.push_back(
-      {"epsilon", inputs_of({2, 4, 3}), {{"num_groups", 2}, {"epsilon", AttributeValue(0.1F)}}});
+  samples.push_back({"epsilon", inputs_of({2, 4, 3}), {{"num_groups", 2}, {"epsilon", 0.1F}}});
   samples.push_back({"stash_type",
                      inputs_of({2, 4, 3}),
                      {{"num_groups", 2}, {"stash_type", static_cast<int>(DType::f64)}}});
@@ -123,7 +122,7 @@ std::vector<Sample> group_norm_samples() {
 std::vector<Sample> instance_norm_samples() {
   std::vector<Sample> samples;
   for (const Case& c : cases()) samples.push_back({c.name, inputs_of(c.x)});
-  samples.push_back({"epsilon", inputs_of({2, 4, 3}), {{"epsilon", AttributeValue(0.1F)}}});
+  samples.push_back({"epsilon", inputs_of({2, 4, 3}), {{"epsilon", 0.1F}}});
   return samples;
 }
 

@@ -98,8 +98,7 @@ int axis_of(const Gradient& g) {
 }
 
 Attributes grad_attributes(const Gradient& g) {
-  return {{"axis", axis_of(g)},
-          {"epsilon", AttributeValue(g.attributes().get_float("epsilon", 1e-5F))}};
+  return {{"axis", axis_of(g)}, {"epsilon", g.attributes().get_float("epsilon", 1e-5F)}};
 }
 
 /// {dx, dscale, dbias} (the last only of LayerNormGrad) for a scale of any shape.
@@ -189,7 +188,7 @@ std::vector<Sample> rms_norm_samples() {
   for (const Case& c : all_cases()) {
     samples.push_back({c.name, {{c.x}, {c.parameter}}, {{"axis", c.axis}}});
   }
-  samples.push_back({"epsilon", {{{3, 5}}, {{5}}}, {{"epsilon", AttributeValue(0.1F)}}});
+  samples.push_back({"epsilon", {{{3, 5}}, {{5}}}, {{"epsilon", 0.1F}}});
   samples.push_back(
       {"stash_type", {{{3, 5}}, {{5}}}, {{"stash_type", static_cast<int>(DType::f64)}}});
   return samples;
@@ -208,7 +207,7 @@ std::vector<Sample> layer_norm_samples() {
                        {{"axis", c.axis}, {"stash_type", kDouble}},
                        3});
   }
-  samples.push_back({"epsilon", {{{3, 5}}, {{5}}}, {{"epsilon", AttributeValue(0.1F)}}});
+  samples.push_back({"epsilon", {{{3, 5}}, {{5}}}, {{"epsilon", 0.1F}}});
   samples.push_back({"scalar_bias", {{{3, 5}}, {{5}}, {Shape()}}});
   samples.push_back({"far_from_zero", {{{3, 50}, 1000.0, 1002.0}, {{50}}}, {}, 1, "", 1e-5, 1e-4});
   return samples;
@@ -217,10 +216,8 @@ std::vector<Sample> layer_norm_samples() {
 std::vector<Sample> grad_samples(int outputs) {
   std::vector<Sample> samples;
   for (const Case& c : plain_cases()) {
-    samples.push_back({c.name,
-                       {{c.x}, {c.x}, {c.parameter}},
-                       {{"axis", c.axis}, {"epsilon", AttributeValue(1e-3F)}},
-                       outputs});
+    samples.push_back(
+        {c.name, {{c.x}, {c.x}, {c.parameter}}, {{"axis", c.axis}, {"epsilon", 1e-3F}}, outputs});
   }
   return samples;
 }

@@ -114,12 +114,7 @@ std::vector<Sample> lrn_samples() {
       {"one", {{{2, 5, 3}}}, size(1)},
       {"wider_than_channels", {{{2, 3, 4}}}, size(100)},
       {"two_axes", {{{3, 6}}}, size(3)},
-      {"strong",
-       {{{2, 7, 3, 2}}},
-       {{"size", 5},
-        {"alpha", AttributeValue(2.0F)},
-        {"beta", AttributeValue(0.5F)},
-        {"bias", AttributeValue(2.0F)}}},
+      {"strong", {{{2, 7, 3, 2}}}, {{"size", 5}, {"alpha", 2.0F}, {"beta", 0.5F}, {"bias", 2.0F}}},
       {"empty", {{{0, 3, 2}}}, size(3)},
       {"one_channel", {{{1, 1, 3}}}, size(3)},
   };

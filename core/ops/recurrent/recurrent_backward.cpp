@@ -2,6 +2,9 @@
 // the point-wise gradient of the cell, then its product with R, which is the gradient of the state
 // before, in chains of samples that run beside each other. The gradients of X, W, R, B and P are
 // then products and sums over all steps at once.
+//
+// Long: BackwardDirection, for its steps work on the buffers that its constructor lays out; parts
+// would hand all of them to one another.
 #include "core/ops/recurrent/recurrent_run.h"
 
 namespace graft {

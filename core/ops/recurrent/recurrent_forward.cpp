@@ -2,6 +2,9 @@
 // then step by step the product of the state with R and the point-wise cell, in chains of samples
 // that run beside each other. Gates and states are kept where the training form wants them, else in
 // the workspace.
+//
+// Long: ForwardDirection, for its steps work on the buffers that its constructor lays out; parts
+// would hand all of them to one another.
 #include "core/ops/recurrent/recurrent_run.h"
 
 namespace graft {

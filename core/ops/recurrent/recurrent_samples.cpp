@@ -118,14 +118,13 @@ std::vector<Call> lstm_calls() {
                    .has_initial = true,
                    .has_peepholes = true,
                    .attributes = {{"input_forget", 1}}});
-  calls.push_back(
-      {.name = "listed",
-       .has_peepholes = true,
-       .attributes = {{"direction", "bidirectional"},
-                      {"activations", texts({"HardSigmoid", "Affine", "ScaledTanh", "Sigmoid",
-                                             "Softsign", "LeakyRelu"})},
-                      {"activation_alpha", AttributeValue(std::vector<float>{0.3F, 0.7F, 1.1F})},
-                      {"activation_beta", AttributeValue(std::vector<float>{0.4F, 0.1F, 0.8F})}}});
+  calls.push_back({.name = "listed",
+                   .has_peepholes = true,
+                   .attributes = {{"direction", "bidirectional"},
+                                  {"activations", texts({"HardSigmoid", "Affine", "ScaledTanh",
+                                                         "Sigmoid", "Softsign", "LeakyRelu"})},
+                                  {"activation_alpha", std::vector<float>{0.3F, 0.7F, 1.1F}},
+                                  {"activation_beta", std::vector<float>{0.4F, 0.1F, 0.8F}}}});
   return calls;
 }
 
@@ -153,11 +152,11 @@ std::vector<Call> rnn_calls() {
                                "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"}) {
     Call call{.name = function, .attributes = {{"activations", texts({function})}}};
     if (call.name == "ThresholdedRelu") {
-      call.attributes.set({"activation_alpha", AttributeValue(std::vector<float>{0.2F})});
+      call.attributes.set({"activation_alpha", std::vector<float>{0.2F}});
     }
     if (call.name == "ScaledTanh") {
-      call.attributes.set({"activation_alpha", AttributeValue(std::vector<float>{1.3F})});
-      call.attributes.set({"activation_beta", AttributeValue(std::vector<float>{0.6F})});
+      call.attributes.set({"activation_alpha", std::vector<float>{1.3F}});
+      call.attributes.set({"activation_beta", std::vector<float>{0.6F}});
     }
     calls.push_back(std::move(call));
   }

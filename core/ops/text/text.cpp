@@ -1,3 +1,4 @@
+#include "core/base/regex.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -33,8 +34,19 @@ void infer_string_split(InferContext& context) {
   context.set_output(1, DType::i64, *shape);
 }
 
+/// Refuses here what Regex does not take, so that a model with it is refused before it runs.
+void require_pattern(const InferContext& context) {
+  try {
+    Regex(context.attributes().get_string("pattern", ""));
+  } catch (const Error& error) {
+    const bool is_malformed = error.kind() == ErrorKind::argument;
+    context.fail(is_malformed ? ErrorKind::model : error.kind(), error.what());
+  }
+}
+
 void infer_regex_full_match(InferContext& context) {
   require_strings(context, 0);
+  require_pattern(context);
   const SymShape* const shape = context.shape(0);
   context.set_output(0, DType::boolean, shape == nullptr ? std::nullopt : std::optional(*shape));
 }

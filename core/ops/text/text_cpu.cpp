@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "core/base/regex.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/registry.h"
-#include "core/ops/text/regex.h"
 
 namespace graft {
 namespace {

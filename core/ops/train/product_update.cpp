@@ -139,7 +139,7 @@ std::vector<Sample> with_products(const std::vector<Sample>& update, std::size_t
   }
   samples.push_back(samples.front());
   samples.back().name = "scale";
-  samples.back().attributes.set({"scale", AttributeValue(0.5F)});
+  samples.back().attributes.set({"scale", 0.5F});
   return samples;
 }
 

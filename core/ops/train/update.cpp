@@ -58,7 +58,7 @@ SampleInput large_positive() {
 }
 
 Attribute number(std::string_view name, float value) {
-  return {name, AttributeValue(value)};
+  return {name, value};
 }
 
 std::vector<Sample> sgd_samples() {

@@ -5,7 +5,7 @@
 
 #include "core/graph/order.h"
 #include "core/ops/builder.h"
-#include "core/passes/pass.h"
+#include "core/passes/order_nodes.h"
 #include "core/runtime/arena.h"
 
 namespace graft {

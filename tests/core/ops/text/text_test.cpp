@@ -4,11 +4,12 @@
 #include "core/graph/graph.h"
 #include "core/ops/dynamic.h"
 #include "tests/core/error_of.h"
+#include "tests/core/ops/call_op.h"
 
 namespace graft {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 using Texts = std::vector<std::string>;
 
 Tensor texts(const Texts& values) {
@@ -62,6 +63,26 @@ TEST(Text, NormalizerDropsStopWords) {
               call("StringNormalizer", {texts({"x"})}, {{"case_change_action", "UP"}});
             }),
             ErrorKind::model);
+}
+
+TEST(Text, RegexFullMatchWantsTheWholeText) {
+  const Tensor x = Tensor::from_strings({2, 1}, {"head.weight", "my head.weight"});
+  const Tensor matches =
+      call("RegexFullMatch", {x}, {{"pattern", "head\\.(weight|bias)"}})[0].tensor();
+  EXPECT_EQ(matches.shape(), (Shape{2, 1}));
+  EXPECT_THAT(matches.values<const bool>(), ElementsAre(true, false));
+}
+
+/// Before it runs, with the node's name.
+TEST(Text, RegexFullMatchRefusesPatternsAtInference) {
+  const auto make = [](const char* pattern) {
+    return error_of([&] {
+      testing::OneNode("RegexFullMatch", "", {texts({"x"})}, 1, {{"pattern", pattern}});
+    });
+  };
+  EXPECT_EQ(make("(").kind(), ErrorKind::model);
+  EXPECT_THAT(make("(").what(), ::testing::StartsWith("RegexFullMatch"));
+  EXPECT_EQ(make("\\pL{1000}").kind(), ErrorKind::unsupported);
 }
 
 }  // namespace

@@ -1,0 +1,20 @@
+// What tests tell the emulated device. Nothing of it changes what a right program computes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace graft::emulated {
+
+/// The order in which blocks, warps and the threads of a warp run. 0: one after the other, each
+/// warp as far as it goes, which makes values appear that nobody waited for. Another seed: by lot,
+/// which makes some come late. A right kernel gives the same bits in all of them.
+void set_thread_order(std::uint64_t seed);
+
+/// Which streams run meanwhile when one is waited for. 0: none that it does not wait for itself.
+void set_stream_order(std::uint64_t seed);
+
+/// How much the device holds; 8 GiB at first.
+void set_memory_limit(std::size_t bytes);
+
+}  // namespace graft::emulated

@@ -1,0 +1,212 @@
+// The lists say what runs when; below them stands what runs them. What a pass does is said in
+// pass.h, and each has a file of its name.
+#include "core/passes/pipeline.h"
+
+#include <array>
+#include <chrono>
+#include <type_traits>
+
+#include "core/graph/print.h"
+#include "core/graph/verify.h"
+#include "core/passes/order_nodes.h"
+#include "core/passes/pass.h"
+
+namespace graft::passes {
+namespace {
+
+/// A pass as a list holds it, whether it wants a device or not.
+template <auto kPass>
+bool on(Graph& graph, PassContext& context) {
+  if constexpr (std::is_invocable_v<decltype(kPass), Graph&, Device&>) {
+    return kPass(graph, context.device);
+  } else {
+    return kPass(graph);
+  }
+}
+
+/// A list as a pass of another.
+template <const Pipeline& kPipeline>
+bool all(Graph& graph, PassContext& context) {
+  return run_passes(kPipeline, graph, context);
+}
+
+bool upgrade(Graph& /*graph*/, PassContext& context) {
+  return upgrade_opset(*context.model);
+}
+
+bool bind(Graph& graph, PassContext& context) {
+  bind_inputs(graph, context.input_types);
+  return true;
+}
+
+bool train(Graph& graph, PassContext& context) {
+  return train_mode(graph, context.seed);
+}
+
+constexpr auto kForInference = Purpose::inference;
+constexpr auto kForTraining = Purpose::training;
+
+constexpr Pass kNewestFormPasses[] = {
+    {"upgrade_opset", upgrade},
+    {"inference_mode", on<inference_mode>, kForInference},
+    {"infer_shapes", on<infer_shapes>, kForTraining},
+};
+
+constexpr Pass kSettlePasses[] = {
+    {"infer_shapes", on<infer_shapes>},
+    {"fold_constants", on<fold_constants>},
+    {.name = "choose_branches", .run = on<choose_branches>, .restarts = true},
+    {"eliminate_dead", on<eliminate_dead>},
+};
+
+constexpr Pass kBoundPasses[] = {
+    {"bind_inputs", bind},
+    {"settle", all<kSettle>},
+};
+
+constexpr Pass kUnrolledPasses[] = {
+    {"settle", all<kSettle>},
+    {.name = "unroll_loops", .run = on<unroll_loops>, .restarts = true},
+};
+
+constexpr Pass kStepShapesPasses[] = {
+    {"bind_inputs", bind},
+    {"unrolled", all<kUnrolled>},
+};
+
+constexpr Pass kOpenGradientPathPasses[] = {
+    {"infer_shapes", on<infer_shapes>},
+    {.name = "choose_branches", .run = on<choose_branches>, .restarts = true},
+    {.name = "unroll_loops", .run = on<unroll_loops>, .restarts = true},
+};
+
+constexpr Pass kOutputTypesPasses[] = {
+    {"upgrade_opset", upgrade},
+    {"settle", all<kSettle>},
+};
+
+// Not settled: what only a Gradient op names looks dead before it is lowered.
+constexpr Pass kGradientModelPasses[] = {
+    {"upgrade_opset", upgrade},         {"bind_inputs", bind},
+    {"infer_shapes", on<infer_shapes>}, {"fold_constants", on<fold_constants>},
+    {"decompose", on<decompose>},
+};
+
+constexpr Pass kForwardPasses[] = {
+    {"split_stacks", on<split_stacks>},
+    {"fuse_attention", on<fuse_attention>},
+    {"skip_row_transposes", on<skip_row_transposes>},
+    {"fuse_layer_norm", on<fuse_layer_norm>},
+    {"name_activations", on<name_activations>},
+    {"pool_before_relu", on<pool_before_relu>},
+    {.name = "compute_in_bf16", .run = on<compute_in_bf16>, .precision = Precision::bf16},
+    {.name = "fuse_feed_forward", .run = on<fuse_feed_forward>, .precision = Precision::f32},
+    {"add_in_products", on<add_in_products>, kForInference},
+};
+
+constexpr Pass kInferencePasses[] = {
+    {"bind_inputs", bind},
+    {"settle", all<kSettle>},
+    {"decompose_where_needed", on<decompose_where_needed>},
+    {.name = "settle", .run = all<kSettle>, .follows_change = true},
+    {"forward", all<kForward>},
+    {.name = "settle", .run = all<kSettle>, .follows_change = true},
+};
+
+constexpr Pass kOneOpPasses[] = {
+    {"decompose_where_needed", on<decompose_where_needed>},
+    {"settle", all<kSettle>},
+};
+
+constexpr Pass kTrainingFormPasses[] = {
+    {"train_mode", train, kForTraining},
+    {"decompose", on<decompose>, kForTraining},
+};
+
+constexpr Pass kForwardWithLossPasses[] = {
+    {"decompose", on<decompose>},
+    {"forward", all<kForward>},
+    {"keep_argmax", on<keep_argmax>, kForTraining},
+};
+
+constexpr Pass kWholeStepPasses[] = {
+    {"settle", all<kSettle>},
+    {"fuse_activations", on<fuse_activations>, kForTraining},
+    {"add_in_products", on<add_in_products>, kForTraining},
+    {"fuse_product_updates", on<fuse_product_updates>, kForTraining},
+};
+
+constexpr Pass kPlanningPasses[] = {
+    {"choose_layouts", on<choose_layouts>},
+    {"fuse_addends", on<fuse_addends>},
+    {"fuse_chains", on<fuse_chains>},
+    {"move_updates", on<move_updates>},
+};
+
+}  // namespace
+
+constexpr Pipeline kNewestForm{"newest form", kNewestFormPasses};
+constexpr Pipeline kSettle{"settle", kSettlePasses};
+constexpr Pipeline kBound{"bound", kBoundPasses};
+constexpr Pipeline kUnrolled{"unrolled", kUnrolledPasses};
+constexpr Pipeline kStepShapes{"step shapes", kStepShapesPasses};
+constexpr Pipeline kOpenGradientPath{"open gradient path", kOpenGradientPathPasses};
+constexpr Pipeline kOutputTypes{"output types", kOutputTypesPasses};
+constexpr Pipeline kGradientModel{"gradient model", kGradientModelPasses};
+constexpr Pipeline kForward{"forward", kForwardPasses};
+constexpr Pipeline kInference{"inference", kInferencePasses};
+constexpr Pipeline kOneOp{"one op", kOneOpPasses};
+constexpr Pipeline kTrainingForm{"training form", kTrainingFormPasses};
+constexpr Pipeline kForwardWithLoss{"forward with loss", kForwardWithLossPasses};
+constexpr Pipeline kWholeStep{"whole step", kWholeStepPasses};
+constexpr Pipeline kPlanning{"planning", kPlanningPasses};
+
+std::span<const Pipeline* const> pipelines() {
+  static constexpr std::array kAll{
+      &kNewestForm,      &kSettle,        &kBound,   &kUnrolled,  &kStepShapes, &kOpenGradientPath,
+      &kOutputTypes,     &kGradientModel, &kForward, &kInference, &kOneOp,      &kTrainingForm,
+      &kForwardWithLoss, &kWholeStep,     &kPlanning};
+  return kAll;
+}
+
+bool run_stage(std::string_view name, Graph& graph, PassContext& context,
+               const std::function<bool()>& stage) {
+  using Clock = std::chrono::steady_clock;
+  PassLog* const log = context.log;
+  const std::size_t record = log == nullptr ? 0 : log->records.size();
+  if (log != nullptr) {
+    log->records.push_back({std::string(name), log->depth++, 0, graph.node_count()});
+  }
+  const Clock::time_point start = log == nullptr ? Clock::time_point() : Clock::now();
+  const bool changed = stage();
+  if (log != nullptr) {
+    PassRecord& done = log->records[record];
+    --log->depth;
+    done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    done.nodes_after = graph.node_count();
+    done.changed = changed;
+    if (log->printed == name) done.graph = print(graph);
+  }
+#if !defined(NDEBUG)
+  verify(graph);
+#endif
+  return changed;
+}
+
+bool run_passes(const Pipeline& pipeline, Graph& graph, PassContext& context) {
+  bool any = false;
+  bool changed = false;
+  for (std::size_t i = 0; i < pipeline.passes.size(); ++i) {
+    const Pass& pass = pipeline.passes[i];
+    const bool is_wanted = pass.purpose.value_or(context.purpose) == context.purpose &&
+                           pass.precision.value_or(context.precision) == context.precision &&
+                           pass.name != context.without && (!pass.follows_change || changed);
+    if (!is_wanted) continue;
+    changed = run_stage(pass.name, graph, context, [&] { return pass.run(graph, context); });
+    any = any || changed;
+    if (changed && pass.restarts) i = std::size_t(-1);
+  }
+  return any;
+}
+
+}  // namespace graft::passes

@@ -1,0 +1,26 @@
+#include "core/runtime/inference.h"
+
+#include "core/passes/pipeline.h"
+
+namespace graft {
+
+Model inference_form(const Model& model, bool weights_change, passes::PassLog* log) {
+  Model copy = model.clone();
+  passes::PassContext context{.device = cpu(), .model = &copy, .log = log};
+  passes::run_passes(passes::kNewestForm, copy.graph(), context);
+  for (Value* initializer : copy.graph().initializers()) {
+    initializer->is_variable =
+        weights_change && is_float(initializer->dtype()) && initializer->initializer().rank() > 0;
+  }
+  return copy;
+}
+
+std::unique_ptr<Graph> inference_graph(const Graph& graph, std::vector<ValueType> types,
+                                       Device& device, passes::PassLog* log) {
+  std::unique_ptr<Graph> copy = graph.clone();
+  passes::PassContext context{.device = device, .input_types = std::move(types), .log = log};
+  passes::run_passes(passes::kInference, *copy, context);
+  return copy;
+}
+
+}  // namespace graft

@@ -1,0 +1,108 @@
+// What inspect and bench say is what runs: the memory of steps, and the passes.
+#include <nlohmann/json.hpp>
+
+#include "core/layers/nets.h"
+#include "core/ops/builder.h"
+#include "io/onnx.h"
+#include "tests/tools/tool_test.h"
+#include "train/train_step.h"
+
+namespace graft {
+namespace {
+
+using nlohmann::json;
+using testing::FailsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Outcome;
+using testing::run_graft;
+using testing::Succeeds;
+
+class Inspect : public testing::ToolTest {
+ protected:
+  /// softmax(x x^T) x, as exporters spell attention out, and a linear layer.
+  std::string write_attention() const {
+    Model model;
+    model.set_opset("", 17);
+    Graph& graph = model.graph();
+    Builder builder(graph);
+    const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 6, 4}}));
+    const Expr w = builder.expr(graph.add_initializer("w", Tensor::full(DType::f32, {4, 4}, 0.5)));
+    const Expr scores = matmul(x, transpose(x, {0, 2, 1}));
+    const Expr mixed = matmul(call("Softmax", {scores}, {{"axis", -1}}), x);
+    graph.add_output(matmul(mixed, w).value());
+    onnx::save(model, path("attention.onnx"));
+    return path("attention.onnx");
+  }
+};
+
+TEST_F(Inspect, PlansTheMemoryThatAStepPlans) {
+  const Shape sample{3, 32, 32};
+  for (const Net& net : nets()) {
+    const std::string file = path(std::string(net.name) + ".onnx");
+    Model model = make_net(net.name, sample, 10);
+    onnx::save(model, file);
+    for (const std::int64_t batch : {1, 2, 7, 32, 128}) {
+      const Outcome outcome =
+          run_graft({"inspect", file, "--json", "--optimizer", "adam", "--batch", text(batch)});
+      ASSERT_THAT(outcome, Succeeds());
+      const json found = json::parse(outcome.out);
+      TrainStep step(model, {.loss = loss_from_name(found["loss_name"].get<std::string>()),
+                             .optimizer = optimizer_from_name("adam")});
+      step.plan({Tensor::zeros(DType::f32, {batch, 3, 32, 32})},
+                Tensor::zeros(DType::i64, {batch}));
+      EXPECT_EQ(found["arena_bytes"], step.arena_bytes()) << net.name << ", batch " << batch;
+      EXPECT_EQ(found["parameter_bytes"], step.parameter_bytes()) << net.name;
+      EXPECT_EQ(found["optimizer_bytes"], step.state_bytes()) << net.name;
+    }
+  }
+}
+
+TEST_F(Inspect, ShowsWhatPassesDo) {
+  const std::string file = write_attention();
+  const Outcome table = run_graft({"inspect", file, "--passes"});
+  ASSERT_THAT(table, Succeeds());
+  EXPECT_THAT(table.out, HasSubstr("training step, batch of 1\n"));
+  EXPECT_THAT(table.out, HasSubstr("inference, batch of 1\n"));
+  EXPECT_THAT(table.out, HasSubstr("  fuse_attention *\n"));
+  EXPECT_THAT(table.out, HasSubstr("  fuse_layer_norm\n")) << "it ran and changed nothing";
+  EXPECT_THAT(table.out, HasSubstr("  add_gradients *\n"));
+
+  const Outcome lines = run_graft({"inspect", file, "--passes", "--json"});
+  ASSERT_THAT(lines, Succeeds());
+  const json training = json::parse(lines.out.substr(0, lines.out.find('\n')));
+  bool has_fusion = false;
+  for (const json& pass : training["passes"]) {
+    if (pass["name"] != "fuse_attention") continue;
+    has_fusion = true;
+    EXPECT_LT(pass["nodes_after"], pass["nodes_before"]);
+    EXPECT_EQ(pass["changed"], true);
+  }
+  EXPECT_TRUE(has_fusion);
+}
+
+TEST_F(Inspect, ShowsTheGraphBehindAPass) {
+  const std::string file = write_attention();
+  const Outcome before = run_graft({"inspect", file, "--batch", "3", "--passes", "split_stacks"});
+  ASSERT_THAT(before, Succeeds());
+  EXPECT_THAT(before.out, HasSubstr("# training step, batch of 3, behind split_stacks\n"));
+  EXPECT_THAT(before.out, HasSubstr("f32[3,6,6] = Softmax("));
+  const Outcome behind = run_graft({"inspect", file, "--passes", "fuse_attention"});
+  EXPECT_THAT(behind.out, HasSubstr("ai.graft.TiledAttention(x, x, x)"));
+  EXPECT_THAT(behind.out, Not(HasSubstr("Softmax(")));
+  EXPECT_THAT(run_graft({"inspect", file, "--passes", "decompose_where_needed"}).out,
+              HasSubstr("# inference, batch of 1, behind decompose_where_needed\n"));
+  EXPECT_THAT(run_graft({"inspect", file, "--passes", "fuse_attentions"}),
+              FailsWith(1, "no pass 'fuse_attentions' ran; those that did: upgrade_opset, "));
+}
+
+TEST_F(Inspect, BenchMeasuresWhatASessionRuns) {
+  const Outcome outcome = run_graft(
+      {"bench", write_attention(), "--batch", "2", "--seconds", "0.01", "--profile", "--json"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.error, HasSubstr("TiledAttention by "));
+  EXPECT_THAT(outcome.error, Not(HasSubstr("Softmax by ")));
+}
+
+}  // namespace
+}  // namespace graft

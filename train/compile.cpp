@@ -1,0 +1,127 @@
+// The order in which a step comes to be: lists of passes (core/passes/pipeline.cpp) and, between
+// them, what the step adds to the graph (train/step_builder.cpp).
+#include "train/compile.h"
+
+#include <algorithm>
+
+#include "core/passes/pipeline.h"
+#include "train/trainable.h"
+
+namespace graft {
+namespace {
+
+/// Marks what changes between runs, beside the statistics that train_mode marks.
+void mark_variables(TrainableModel& made, const TrainOptions& options) {
+  Graph& graph = made.model.graph();
+  const Graph* const file = &made.file.graph();
+  std::vector<std::string> names = options.parameters;
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::find(made.trained.ties, name, &Tie::follower) != made.trained.ties.end();
+  });
+  if (options.trainable.empty() && options.freeze.empty() && names.empty()) {
+    // Statistics follow the batches there too.
+    for (Value* value : scales_without_parameters(graph, file)) value->is_variable = true;
+  }
+  for (Value* value :
+       choose_trainable(graph, {options.trainable, options.freeze, std::move(names), file})) {
+    value->is_variable = true;
+    made.trained.parameters.push_back(value->name());
+  }
+}
+
+/// A trained Constant must hold the tensor that training changes: other spellings of its value
+/// (value_floats, say) become a tensor attribute.
+void share_with_constant(Graph& graph, const Value& parameter) {
+  const Value* const value = graph.find(parameter.name());
+  Node* const node = value == nullptr ? nullptr : value->producer();
+  if (node == nullptr || !node->is("Constant") || node->attributes.has("value")) return;
+  node->attributes = {{"value", parameter.initializer()}};
+}
+
+}  // namespace
+
+Model newest_form(const Model& model) {
+  Model newest = model.clone();
+  passes::PassContext context{
+      .device = cpu(), .purpose = passes::Purpose::evaluation, .model = &newest};
+  passes::run_passes(passes::kNewestForm, newest.graph(), context);
+  return newest;
+}
+
+TrainableModel prepare_training(const Model& model, const TrainOptions& options,
+                                passes::PassLog* log) {
+  TrainableModel made;
+  made.file = model.clone();
+  separate_parameters(made.file.graph());
+  made.model = made.file.clone();
+  passes::PassContext context{
+      .device = cpu(), .purpose = passes::Purpose::training, .model = &made.model, .log = log};
+  passes::run_passes(passes::kNewestForm, made.model.graph(), context);
+  made.trained.ties = tie_initializers(made.model.graph(), options.tied);
+  mark_variables(made, options);
+  return made;
+}
+
+void share_with_file(const TrainableModel& trainable, Model& model) {
+  separate_parameters(model.graph());
+  const std::vector<Value*>& ours = trainable.file.graph().initializers();
+  const std::vector<Value*>& theirs = model.graph().initializers();
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const Tensor& tensor = ours[i]->initializer();
+    if (theirs[i]->initializer().data() != tensor.data()) theirs[i]->set_initializer(tensor);
+  }
+  for (const std::string& name : trainable.trained.parameters) {
+    share_with_constant(model.graph(), *trainable.model.graph().find(name));
+  }
+}
+
+CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
+                            const CompileRequest& request) {
+  const bool trains = request.kind != StepKind::evaluate;
+  StepBuilder step(model, options);
+  Graph& graph = step.graph();
+  passes::PassContext context{
+      .device = device(options.device),
+      .purpose = trains ? passes::Purpose::training : passes::Purpose::evaluation,
+      .precision = trains ? options.precision : Precision::f32,
+      .seed = options.seed,
+      .input_types = request.inputs,
+      .log = request.log};
+  const auto add = [&](std::string_view name, const std::function<void()>& stage) {
+    passes::run_stage(name, graph, context, [&] {
+      stage();
+      return true;
+    });
+  };
+  passes::run_passes(passes::kStepShapes, graph, context);
+  step.refuse_open_shapes();
+  passes::run_passes(passes::kTrainingForm, graph, context);
+  add("add_loss", [&] { step.add_loss(request.target); });
+  passes::run_passes(passes::kForwardWithLoss, graph, context);
+  if (trains) {
+    add("add_gradients", [&] { step.add_gradients(request.trained.parameters); });
+    add("add_updates",
+        [&] { step.add_updates(request.kind, request.trained.ties, *request.state); });
+  }
+  passes::run_passes(passes::kWholeStep, graph, context);
+  CompiledGraph result{step.take_graph(), {"loss", "prediction"}};
+  const std::vector<std::string>& gradients = step.gradient_names();
+  result.outputs.insert(result.outputs.end(), gradients.begin(), gradients.end());
+  return result;
+}
+
+Compiled compile(const Model& model, const TrainOptions& options, const CompileRequest& request) {
+  CompiledGraph built = compile_graph(model, options, request);
+  PlanOptions plan{.device = &device(options.device), .poison = options.poison, .log = request.log};
+  if (request.kind != StepKind::evaluate) {
+    // adr/0011: below, the process itself takes as much.
+    constexpr double kShareWorthItsMemory = 0.05;
+    constexpr std::size_t kAmpleBytes = 64'000'000;
+    plan.memory_budget = options.memory_budget;
+    plan.repeated_share = kShareWorthItsMemory;
+    plan.ample_bytes = kAmpleBytes;
+  }
+  return {Plan(std::move(built.graph), plan), std::move(built.outputs)};
+}
+
+}  // namespace graft

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/passes/pass_log.h"
+#include "core/runtime/plan.h"
+#include "train/step_builder.h"
+
+namespace graft {
+
+/// A copy of the model in the newest form, from which evaluation is compiled once what changes
+/// between runs is marked as variable. Throws Error{unsupported} that lists the ops that Graft does
+/// not know.
+Model newest_form(const Model& model);
+
+/// A model made ready to train: a working copy in the newest form that shares the tensors of
+/// `file`, and what the step changes, marked as variables.
+struct TrainableModel {
+  Model
+      file;  ///< a copy of the user's model with the initializers that training needs of their own
+  Model model;
+  Trained trained;
+};
+
+/// Takes neither tensors nor graph of the user's model; `share_with_file` does. Throws
+/// Error{unsupported} that lists the ops that Graft does not know, Error{argument} if the options
+/// do not fit the model. `log` gets a record of what passes do.
+TrainableModel prepare_training(const Model& model, const TrainOptions& options,
+                                passes::PassLog* log = nullptr);
+
+/// Changes the user's model so that it holds what is trained. Throws nothing but Error{memory}.
+void share_with_file(const TrainableModel& trainable, Model& model);
+
+struct CompileRequest {
+  StepKind kind = StepKind::update;
+  /// Of the model's required inputs, in order, and of the loss's target.
+  std::vector<ValueType> inputs;
+  ValueType target;
+  /// Of the parameters; for all kinds but StepKind::evaluate, as is what follows.
+  Trained trained = {};
+  /// State that it holds is taken from there; new state is added.
+  StateTensors* state = nullptr;
+  passes::PassLog* log = nullptr;
+};
+
+struct CompiledGraph {
+  std::unique_ptr<Graph> graph;
+  std::vector<std::string> outputs;
+};
+
+struct Compiled {
+  Plan plan;
+  /// What the plan's outputs are: "loss", "prediction", then the parameters whose gradients follow.
+  std::vector<std::string> outputs;
+};
+
+/// Builds the step's graph for batches of given types: forward, loss, gradients, updates. Its
+/// inputs are the model's, then `target`, and, but for StepKind::evaluate, `lr` (f32 scalar) and
+/// `step` (i64 scalar). `model`: in the newest form, what changes between runs marked as variable.
+/// Throws what TrainStep::run says of batches that do not fit and gradients that cannot pass.
+CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
+                            const CompileRequest& request);
+
+/// The same as a plan on the options' device, within their memory budget.
+Compiled compile(const Model& model, const TrainOptions& options, const CompileRequest& request);
+
+}  // namespace graft

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph/model.h"
+#include "core/ops/builder.h"
+#include "train/tied.h"
+#include "train/train_step.h"
+
+namespace graft {
+
+/// What a step does beside computing the loss.
+enum class StepKind {
+  evaluate,    ///< nothing
+  update,      ///< updates the parameters
+  accumulate,  ///< adds the gradients to buffers
+  apply,       ///< adds them to what the buffers hold, updates, and empties the buffers
+  gradients,   ///< returns the gradients as outputs
+};
+
+/// Tensors that live from step to step beside the parameters (optimizer state, gradient buffers),
+/// shared by the plans of all batch shapes. By name.
+using StateTensors = std::map<std::string, Tensor>;
+
+/// What the step changes, beside running statistics.
+struct Trained {
+  std::vector<std::string> parameters = {};
+  std::vector<Tie> ties = {};
+};
+
+/// A step's graph under construction: what it gets beside the model's nodes. Between the calls,
+/// which follow one another in this order, passes may rewrite all of it (train/compile.cpp).
+class StepBuilder {
+ public:
+  /// Copies the model's graph, with the judged output (empty: the first) as its only one. Throws
+  /// Error{argument} if there is no such output.
+  StepBuilder(const Model& model, const TrainOptions& options);
+
+  Graph& graph() { return *graph_; }
+
+  /// A step is one plan, so it holds no node whose shapes depend on data, wherever it stands.
+  /// Throws Error{unsupported} naming the first.
+  void refuse_open_shapes() const;
+
+  /// Adds the input `target` and the loss. The outputs are then loss and prediction.
+  void add_loss(const ValueType& target);
+
+  /// Throws Error{argument} if the prediction depends on none of the parameters, and what
+  /// autograd::backward throws.
+  void add_gradients(const std::vector<std::string>& parameters);
+
+  /// Adds the inputs `lr` (f32 scalar) and `step` (i64 scalar), and what the step does with the
+  /// gradients. State that `state` holds is taken from there; new state is added.
+  /// StepKind::evaluate has none of this.
+  void add_updates(StepKind kind, const std::vector<Tie>& ties, StateTensors& state);
+
+  /// The parameters whose gradients are further outputs, in their order.
+  const std::vector<std::string>& gradient_names() const { return gradient_names_; }
+
+  std::unique_ptr<Graph> take_graph() { return std::move(graph_); }
+
+ private:
+  Expr add_scalar_input(std::string_view stem, DType dtype);
+  std::vector<Expr> add_gradient_buffers(StateTensors& state);
+  void accumulate(const std::vector<Expr>& buffers);
+  void update(const Expr& lr, const Expr& step, const std::vector<Tie>& ties, StateTensors& state);
+  void return_gradients();
+
+  std::unique_ptr<Graph> graph_;
+  const TrainOptions& options_;
+  std::optional<Builder> builder_;  // of gradients and updates
+  std::vector<Value*> parameters_;
+  std::vector<Expr> gradients_;  // of these
+  std::vector<std::string> gradient_names_;
+};
+
+}  // namespace graft
