@@ -21,7 +21,7 @@ struct LoadOptions {
 /// Loads a model. What the IR does not interpret is kept, so that `save` writes a file that equals
 /// this one field by field, with two exceptions: nodes that stood before the producers of their
 /// inputs are sorted, and data from other files is embedded. The model is not inferred: values have
-/// the types that the file gives them.
+/// the types that the file gives them, and the roles that its exporter lets us see (Value::role).
 ///
 /// Data files are opened beneath the model's folder only, never through a link.
 ///
@@ -55,11 +55,6 @@ void save(const Model& model, const std::filesystem::path& path, const SaveOptio
 
 /// The bytes that `save` writes by default.
 std::string serialize(const Model& model);
-
-/// What PyTorch's exporter says of an initializer in the metadata of its value_info: only
-/// torch.export's knows.
-enum class TorchKind { unknown, parameter, buffer };
-TorchKind torch_kind(const Value& initializer);
 
 /// Gives each parameter an initializer of its own that PyTorch's exporter merged with equal ones
 /// without leaving an Identity (torch.export, when it optimizes). What it keeps of the source

@@ -7,8 +7,8 @@ The rules:
   core      a folder of core includes those before it in CORE, never those after.
   headers   a public header includes the standard library and Graft only; other headers belong in
             a .cpp, or in a header called *_internal.h or in a folder called internal.
-  internal  an internal header (io/proto, core/device/cuda and the rooms of core/ops count as such) stays within its
-            top-level folder, and no public header includes it.
+  internal  an internal header (io/proto, io/exporters, core/device/cuda and the rooms of core/ops count
+            as such) stays within its top-level folder, and no public header includes it.
   rooms     in core/ops, headers of the root include no room, kernels/ includes no family, and a
             family includes no other family. Others see the headers of the root only.
   proto     protobuf and libonnx are seen in io/proto only.
@@ -43,7 +43,8 @@ ALLOWED["tools"].add(FACE)
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"^[a-z_]+$")
-INTERNAL = re.compile(r"(^|/)internal/|_internal\.|^io/proto/|^core/device/cuda/|^core/ops/[a-z]+/")
+INTERNAL = re.compile(
+    r"(^|/)internal/|_internal\.|^io/(proto|exporters)/|^core/device/cuda/|^core/ops/[a-z]+/")
 ROOM = re.compile(r"^core/ops/([a-z]+)/")
 PROTO = re.compile(r"^(google/protobuf|onnx)/")
 CUDA = re.compile(r"^(cuda|cublas|cudnn|curand|nccl|cub/|cooperative_groups)")

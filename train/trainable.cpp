@@ -1,26 +1,16 @@
 #include "train/trainable.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 
 #include "core/base/regex.h"
 #include "core/graph/edit.h"
+#include "core/graph/reads.h"
 #include "core/ops/registry.h"
 #include "io/onnx.h"
 
 namespace graft {
 namespace {
-
-/// Reads by ops that move elements without computing: a weight behind them is still a weight.
-bool only_rearranges(const Use& use) {
-  static constexpr std::array<std::string_view, 14> kOps{
-      "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Cast",
-      "Concat",    "Slice",   "Split",   "Expand",    "Tile",    "CastLike", "Dropout"};
-  const Node& node = *use.node;
-  return node.domain().empty() && (use.index == 0 || node.is("Concat")) &&
-         std::ranges::find(kOps, node.op_type()) != kOps.end();
-}
 
 /// Whether a read of the value, or of what only rearranges it, is a wanted one.
 template <class IsWanted>
@@ -44,15 +34,6 @@ bool any_read(const Value& value, IsWanted&& is_wanted) {
   return false;
 }
 
-/// What a float tensor is taken to be.
-enum class Kind {
-  parameter,  ///< one, as the file says
-  unknown,    ///< a parameter or a buffer of the model's source
-  exporters,  ///< the exporter made it: of parameters, or of what the source spells out
-  constant,   ///< spelled out in the source
-  buffer,     ///< one, as the file says
-};
-
 bool is_broadcasting_arithmetic(const Node& node) {
   return node.is("Add") || node.is("Sub") || node.is("Mul") || node.is("Div");
 }
@@ -66,10 +47,10 @@ bool looks_like_mask(const Tensor& tensor) {
 
 /// In x + c a scalar is a constant of the formula, a larger tensor a bias, unless it masks. So is a
 /// factor of one element that the exporter made: the scale of attention, as PyTorch writes it.
-bool is_constant_of_arithmetic(const Node& node, const Tensor& tensor, Kind kind) {
+bool is_constant_of_arithmetic(const Node& node, const Tensor& tensor, Role role) {
   if (!is_broadcasting_arithmetic(node)) return false;
   const bool is_factor = node.is("Mul") || node.is("Div");
-  return tensor.rank() == 0 || (is_factor && kind != Kind::unknown && tensor.size() == 1) ||
+  return tensor.rank() == 0 || (is_factor && role == Role::folded && tensor.size() == 1) ||
          looks_like_mask(tensor);
 }
 
@@ -82,57 +63,33 @@ bool is_neutral(const Use& use, const Tensor& tensor) {
   return std::ranges::all_of(to_double(tensor), [=](double value) { return value == neutral; });
 }
 
-bool is_part_of_formula(const Use& use, const Tensor& tensor, Kind kind) {
-  return kind == Kind::constant || is_constant_of_arithmetic(*use.node, tensor, kind) ||
-         (kind == Kind::exporters && is_neutral(use, tensor));
+bool is_part_of_formula(const Use& use, const Tensor& tensor, Role role) {
+  return is_constant_of_arithmetic(*use.node, tensor, role) ||
+         (role == Role::folded && is_neutral(use, tensor));
 }
 
-bool reaches_weight_slot(const Value& value, const Tensor& tensor, Kind kind) {
+bool reaches_weight_slot(const Value& value) {
   return any_read(value, [&](const Use& use) {
     const OpDef* const def = OpRegistry::instance().find(*use.node);
     return def != nullptr && std::ranges::find(def->weights, use.index) != def->weights.end() &&
-           !is_part_of_formula(use, tensor, kind);
+           !is_part_of_formula(use, value.initializer(), value.role);
   });
 }
 
-/// "/norm/Constant_1_output_0".
-bool is_name_of_constant(std::string_view name) {
-  name.remove_prefix(name.rfind('/') + 1);  // nothing where there is none
-  return name.starts_with("Constant") && name.ends_with("_output_0");
-}
-
-/// "val_7", and "val_7_1" where separate_parameters() made a copy.
-bool is_numbered(std::string_view name) {
-  constexpr std::string_view kStem = "val_";
-  return name.starts_with(kStem) && name.size() > kStem.size() &&
-         name.find_first_not_of("0123456789_", kStem.size()) == name.npos;
-}
-
-Kind kind_of(const Value& value, const Graph* file) {
-  const onnx::TorchKind said = onnx::torch_kind(value);
-  if (said == onnx::TorchKind::buffer) return Kind::buffer;
-  if (said == onnx::TorchKind::parameter) return Kind::parameter;
-  if (is_name_of_constant(value.name())) return Kind::constant;
-  const Value* const written = file == nullptr ? nullptr : file->find(value.name());
-  const Node* const producer = written == nullptr ? nullptr : written->producer();
-  const bool is_constant_node = producer != nullptr && producer->is("Constant");
-  return is_constant_node || is_numbered(value.name()) ? Kind::exporters : Kind::unknown;
-}
-
-bool reaches_batch_norm(const Value& value) {
-  return any_read(value, [](const Use& use) { return use.node->is("BatchNormalization"); });
-}
-
-/// Running statistics, and the scale and the bias beside statistics that no BatchNormalization
-/// reads: of one that is written out because it is frozen.
-bool is_of_frozen_norm(const Value& value, const Graph& graph) {
-  const std::string& name = value.name();
-  const std::string prefix = name.substr(0, name.rfind('.') + 1);  // nothing where there is none
-  const std::string last = name.substr(prefix.size());
-  if (last == "running_mean" || last == "running_var") return true;
-  const Value* const variance = graph.find(prefix + "running_var");
-  const bool is_parameter = last == "weight" || last == "bias";
-  return is_parameter && variance != nullptr && !reaches_batch_norm(*variance);
+/// Where the role leaves it open, the slots that read the value decide.
+bool trains(const Value& value) {
+  switch (value.role) {
+    case Role::parameter:
+      return true;
+    case Role::buffer:
+    case Role::statistic:
+    case Role::constant:
+      return false;
+    case Role::unknown:
+    case Role::folded:
+      break;
+  }
+  return reaches_weight_slot(value);
 }
 
 bool is_candidate(const Value& value, const Graph* file) {
@@ -193,16 +150,9 @@ void separate_parameters(Graph& graph) {
 }
 
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
-  const auto trains = [&](const Value& value) {
-    if (!is_candidate(value, file)) return false;
-    const Kind kind = kind_of(value, file);
-    if (kind == Kind::parameter || kind == Kind::buffer) return kind == Kind::parameter;
-    return !is_of_frozen_norm(value, graph) &&
-           reaches_weight_slot(value, value.initializer(), kind);
-  };
   std::vector<Value*> values;
   for (Value* value : graph.initializers()) {
-    if (trains(*value)) values.push_back(value);
+    if (is_candidate(*value, file) && trains(*value)) values.push_back(value);
   }
   return values;
 }
@@ -210,8 +160,7 @@ std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
 std::vector<Value*> scales_without_parameters(const Graph& graph, const Graph* file) {
   const auto is_one = [&](const Use& use, const Value& scale) {
     if (!use.node->is("BatchNormalization") || use.index != 1) return false;
-    const Kind kind = kind_of(scale, file);
-    return (kind == Kind::constant || kind == Kind::exporters) &&
+    return (scale.role == Role::constant || scale.role == Role::folded) &&
            is_neutral(use, scale.initializer());
   };
   std::vector<Value*> scales;

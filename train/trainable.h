@@ -24,13 +24,13 @@ struct TrainableRequest {
 /// (edit::separate_initializers, onnx::separate_merged): trained, they part.
 void separate_parameters(Graph& graph);
 
-/// The initializers that train by default: float tensors, not masks, that reach an input which
-/// usually holds a weight (OpDef::weights), directly or through ops that only rearrange elements.
-/// Never running statistics, shapes or epsilons; nor what PyTorch's exporters write of a formula:
-/// Constant nodes that are named so, the scale of attention, ones and zeros for a normalization
-/// without parameters. Where the file says which initializers were parameters and which buffers
-/// (onnx::torch_kind), those train and these do not; else buffers must be frozen by name. `graph`
-/// is in the newest form (upgrade_opset). `file` as in TrainableRequest.
+/// The float initializers that train by default. Their roles (Value::role) decide: parameters
+/// train, buffers, statistics and constants do not. Where the role is open, those train that reach
+/// an input which usually holds a weight (OpDef::weights), directly or through ops that only
+/// rearrange elements; never masks, shapes, epsilons and scalar factors, nor, of what an exporter
+/// made, the scale of attention and the ones and zeros of a normalization without parameters.
+/// Buffers that nothing marks must be frozen by name. `graph` is in the newest form
+/// (upgrade_opset). `file` as in TrainableRequest.
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file = nullptr);
 
 /// The scales of ones of BatchNormalizations that have no parameters: they do not train, but show

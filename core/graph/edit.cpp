@@ -110,7 +110,7 @@ void check_cut(const Graph& graph, std::string_view who, const std::vector<Value
 void become_input(Graph& graph, Value& value) {
   const std::string name = value.name();
   Value* const input = graph.add_input("", value.type());
-  input->preserved_info = value.preserved_info;
+  graph.preserve(input).info = graph.preserved_of(&value).info;
   graph.replace_all_uses(&value, input);
   graph.rename(&value, graph.unique_name(name));
   graph.rename(input, name);
@@ -121,9 +121,10 @@ void cut(Graph& graph, std::string_view who, const std::vector<Value*>& inputs,
   check_cut(graph, who, inputs, outputs);
   // A former output that remains keeps its declared type, an output is not declared twice.
   for (Value* value : graph.outputs()) {
-    value->in_value_info = value->producer() != nullptr && value->dtype() != DType::undefined;
+    const bool is_typed = value->producer() != nullptr && value->dtype() != DType::undefined;
+    graph.preserve(value).in_value_info = is_typed;
   }
-  for (Value* value : outputs) value->in_value_info = false;
+  for (Value* value : outputs) graph.preserve(value).in_value_info = false;
   graph.set_outputs(outputs);
   ValueSet wanted;
   for (Value* value : inputs) {
@@ -236,6 +237,7 @@ bool separate_statistic(Graph& graph, Value* value, int slot) {
   if (statistics.empty() || statistics.size() == value->uses().size()) return false;
   Value* const own = graph.add_initializer(graph.unique_name(statistic_name(value->name(), slot)),
                                            value->initializer().clone());
+  own->role = Role::statistic;
   for (const Use& use : statistics) use.node->set_input(use.index, own);
   return true;
 }
@@ -256,7 +258,9 @@ std::size_t separate_initializers(Graph& graph) {
     }
     const std::string name = output->name();
     graph.rename(output, graph.unique_name(name));
-    graph.replace_all_uses(output, graph.add_initializer(name, source->initializer().clone()));
+    Value* const own = graph.add_initializer(name, source->initializer().clone());
+    own->role = output->role;
+    graph.replace_all_uses(output, own);
     graph.remove(node);
     ++count;
   }

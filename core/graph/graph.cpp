@@ -127,8 +127,13 @@ void Graph::remove_initializer(Value* value) {
   drop(value);
 }
 
+void Graph::forget(const Value& value) {
+  by_name_.erase(value.name_);
+  if (!preserved_values_.empty()) preserved_values_.erase(&value);
+}
+
 void Graph::drop(Value* value) {
-  by_name_.erase(value->name_);
+  forget(*value);
   erase_value(inputs_, value);
   erase_value(initializers_, value);
   erase_value(owned_, value);
@@ -177,7 +182,7 @@ void Graph::remove(Node* node) {
   }
   for (int i = 0; i < node->input_count(); ++i) node->set_input(i, nullptr);
   for (const auto& output : node->outputs_) {
-    if (output) by_name_.erase(output->name_);
+    if (output) forget(*output);
   }
   nodes_.erase(node->position_);
 }
@@ -229,6 +234,12 @@ std::string Graph::unique_name(std::string_view stem) {
     numbered = candidate + "_" + std::to_string(++suffix);
   } while (find_in_scope(numbered) != nullptr);
   return numbered;
+}
+
+const PreservedValue& Graph::preserved_of(const Value* value) const {
+  static const PreservedValue kNothing;
+  const auto at = preserved_values_.find(value);
+  return at == preserved_values_.end() ? kNothing : at->second;
 }
 
 void Graph::replace_all_uses(Value* from, Value* to) {

@@ -78,6 +78,11 @@ class Graph {
   /// Lets every reader of `from`, bodies and graph outputs included, read `to`.
   void replace_all_uses(Value* from, Value* to);
 
+  /// What the file held of a value of this graph; nothing where there was no file. Copies of the
+  /// graph hold it too. Only io and edits of what a file declares look at it.
+  const PreservedValue& preserved_of(const Value* value) const;
+  PreservedValue& preserve(const Value* value) { return preserved_values_[value]; }
+
   /// A deep copy that shares the elements of tensors. `map`, when given, gets old -> new; values of
   /// an outer graph are looked up in it too and stay as they are when absent.
   std::unique_ptr<Graph> clone(ValueMap* map = nullptr, Graph* parent = nullptr) const;
@@ -85,6 +90,8 @@ class Graph {
  private:
   Value* make_value(std::string_view name);
   void drop(Value* value);
+  /// Of a value that is about to go.
+  void forget(const Value& value);
   /// Takes all edges out, those of the bodies too.
   void disconnect();
 
@@ -96,6 +103,7 @@ class Graph {
   std::vector<Value*> initializers_;
   std::unordered_map<std::string_view, Value*> by_name_;  // the values' own names
   std::unordered_map<std::string, int> next_suffix_;
+  std::unordered_map<const Value*, PreservedValue> preserved_values_;
 };
 
 /// A copy of an attribute's value whose bodies are copies in `parent`; `map` as in `Graph::clone`.

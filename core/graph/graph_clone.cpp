@@ -23,9 +23,7 @@ Value* mapped(const ValueMap& map, Value* value) {
 
 void copy_info(const Value& from, Value& to) {
   to.set_type(from.type());
-  to.preserved_info = from.preserved_info;
-  to.preserved_tensor = from.preserved_tensor;
-  to.in_value_info = from.in_value_info;
+  to.role = from.role;
   to.is_variable = from.is_variable;
   to.layout = from.layout;
 }
@@ -82,6 +80,10 @@ std::unique_ptr<Graph> Graph::clone(ValueMap* map, Graph* parent) const {
   auto twin = twins.begin();
   for (const auto& node : nodes_) connect(*node, **twin++, values);
   for (Value* output : outputs_) copy->add_output(mapped(values, output));
+  copy->preserved_values_.reserve(preserved_values_.size());
+  for (const auto& [value, kept] : preserved_values_) {
+    copy->preserved_values_.emplace(values.at(value), kept);
+  }
   return copy;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <ostream>
 #include <span>
@@ -29,6 +30,25 @@ struct ValueType {
 
 /// "f32[N,3]", "f32", "?".
 std::ostream& operator<<(std::ostream& out, const ValueType& type);
+
+/// What a value was in the program that a file was exported from, as far as the file and the habits
+/// of its exporter tell. It decides what trains by default.
+enum class Role : std::uint8_t {
+  unknown,    ///< nothing tells: a parameter, a buffer, or no part of that program
+  parameter,  ///< trained there
+  buffer,     ///< kept beside the parameters and not trained: a mask, a table, a frozen norm
+  statistic,  ///< the running mean or variance of a normalization
+  constant,   ///< a number that the program spells out
+  folded,     ///< made by the exporter: of parameters, or of what the program spells out
+};
+
+/// What a file held of a value beside its name, type and tensor. Graph::preserve() keeps it.
+struct PreservedValue {
+  std::string info{};
+  std::string tensor{};
+  /// The file lists the value in value_info.
+  bool in_value_info = false;
+};
 
 /// A node that reads a value, and as which input.
 struct Use {
@@ -75,12 +95,8 @@ class Value {
   /// type or shape differ.
   void set_initializer(Tensor tensor);
 
-  /// What a file held beside name, type and tensor. Only io reads and writes these.
-  std::string preserved_info{};
-  std::string preserved_tensor{};
-  /// The file lists this value in value_info.
-  bool in_value_info = false;
-
+  /// Given by io where a file is read; what takes a value's place takes over its role.
+  Role role = Role::unknown;
   /// An initializer whose elements change between runs (a parameter, a running statistic, optimizer
   /// state): inference and folding must not look at them.
   bool is_variable = false;

@@ -86,7 +86,7 @@ void append(Model& model, const std::vector<Layer>& layers, const AppendOptions&
     throw;
   }
   rollback.keep();
-  from->in_value_info = !from->is_graph_input() && !from->is_graph_output();
+  from->graph().preserve(from).in_value_info = !from->is_graph_input() && !from->is_graph_output();
 }
 
 }  // namespace graft::edit

@@ -46,6 +46,9 @@ struct Sample {
   /// f32 against f64: |difference| <= absolute + relative * |reference|.
   double relative = 1.3e-6;
   double absolute = 1e-5;
+  /// Of kernels of 16-bit floats, where it is larger than `absolute`: 1 where numbers are rounded
+  /// to integers, so that a last place decides.
+  double short_absolute = 0.0;
 };
 
 using Samples = std::vector<Sample> (*)();

@@ -69,6 +69,7 @@ void replace_by_constants(Graph& graph, Node& node, const std::vector<Tensor>& r
     const std::string name = output->name();
     graph.rename(output, graph.unique_name(name + "_folded"));
     Value* const constant = graph.add_initializer(name, results[static_cast<std::size_t>(i)]);
+    constant->role = output->role;
     graph.replace_all_uses(output, constant);
   }
   graph.remove(&node);

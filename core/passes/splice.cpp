@@ -56,6 +56,7 @@ std::vector<Value*> splice(const Graph& body, Graph& into, Node* before,
     Value* const copy = into.add_initializer(into.unique_name(prefix + initializer->name()),
                                              initializer->initializer());
     copy->is_variable = initializer->is_variable;
+    copy->role = initializer->role;
     map[initializer] = copy;
   }
   for (const auto& node : body.nodes()) copy_node(*node, into, before, prefix, map);

@@ -34,7 +34,7 @@ void take_node(pb::NodeProto& from, Graph& into, const ExternalReader& external)
   node->preserved = pack(from);
 }
 
-/// `preserved_tensor` is a GraphProto with one initializer or sparse initializer.
+/// `PreservedValue::tensor` is a GraphProto with one initializer or sparse initializer.
 void take_initializers(pb::GraphProto& from, Graph& into, const ExternalReader& external) {
   for (pb::TensorProto& tensor : *from.mutable_initializer()) {
     const std::string name = tensor.name();
@@ -43,7 +43,7 @@ void take_initializers(pb::GraphProto& from, Graph& into, const ExternalReader& 
     tensor.clear_name();
     pb::GraphProto kept;
     *kept.add_initializer() = std::move(tensor);
-    value->preserved_tensor = pack(kept);
+    into.preserve(value).tensor = pack(kept);
   }
   for (pb::SparseTensorProto& sparse : *from.mutable_sparse_initializer()) {
     const std::string name = sparse.values().name();
@@ -51,7 +51,7 @@ void take_initializers(pb::GraphProto& from, Graph& into, const ExternalReader& 
         into.add_initializer(name, densify(sparse, text("initializer '", name, "'")));
     pb::GraphProto kept;
     *kept.add_sparse_initializer() = std::move(sparse);
-    value->preserved_tensor = pack(kept);
+    into.preserve(value).tensor = pack(kept);
   }
   from.clear_initializer();
   from.clear_sparse_initializer();

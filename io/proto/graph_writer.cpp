@@ -33,7 +33,7 @@ bool is_still_sparse(const Value& value, const pb::GraphProto& kept) {
 }
 
 void put_initializer(const Value& value, pb::GraphProto& into, ExternalWriter* external) {
-  const auto kept = unpack<pb::GraphProto>(value.preserved_tensor);
+  const auto kept = unpack<pb::GraphProto>(value.graph().preserved_of(&value).tensor);
   if (is_still_sparse(value, kept)) {
     *into.add_sparse_initializer() = kept.sparse_initializer(0);
     into.mutable_sparse_initializer()->rbegin()->mutable_values()->set_name(value.name());

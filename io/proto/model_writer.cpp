@@ -105,7 +105,7 @@ std::int64_t ir_version_of(const Model& model) {
   }
   const bool has_plain_initializer =
       std::ranges::any_of(model.graph().initializers(), [](const Value* value) {
-        return !value->is_graph_input() && value->preserved_tensor.empty();
+        return !value->is_graph_input() && value->graph().preserved_of(value).tensor.empty();
       });
   if (has_plain_initializer) version = std::max<std::int64_t>(version, 4);
   const bool has_new_function = std::ranges::any_of(

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/graph/verify.h"
+#include "io/exporters/exporters.h"
 #include "io/file.h"
 #include "io/proto/checker.h"
 #include "io/proto/data_proto.h"
@@ -42,6 +43,7 @@ Model build(pb::ModelProto& proto, const std::filesystem::path& folder) {
   Model model = take_model(proto, external);
   attach_standard_functions(model);
   verify(model);
+  give_roles(model);
   return model;
 }
 

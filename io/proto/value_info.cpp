@@ -41,7 +41,7 @@ void for_each_value(const Graph& graph, Visit&& visit) {
 }  // namespace
 
 pb::TypeProto declared_type(const Value& value) {
-  const auto entries = unpack<pb::GraphProto>(value.preserved_info);
+  const auto entries = unpack<pb::GraphProto>(value.graph().preserved_of(&value).info);
   const pb::ValueInfoProto* const leading = leading_entry(entries);
   return leading == nullptr ? pb::TypeProto() : leading->type();
 }
@@ -73,7 +73,7 @@ void ValueInfoReader::take_value_infos(ValueInfos& infos) {
       info.set_name(kOfNothing + name);
       continue;
     }
-    value->in_value_info = true;
+    graph_.preserve(value).in_value_info = true;
     info.clear_name();
     kept_[value].mutable_value_info()->Add(std::move(info));
     info.Clear();
@@ -84,7 +84,7 @@ void ValueInfoReader::take_value_infos(ValueInfos& infos) {
 void ValueInfoReader::finish() {
   for (auto& [value, entries] : kept_) {
     if (!has_tensor_type(*value)) value->set_type(to_value_type(leading_entry(entries)->type()));
-    value->preserved_info = pack(entries);
+    graph_.preserve(value).info = pack(entries);
   }
 }
 
@@ -92,7 +92,7 @@ ValueInfoWriter::Kept& ValueInfoWriter::kept(const Value& value) {
   const auto [at, is_new] = kept_.try_emplace(&value);
   Kept& result = at->second;
   if (!is_new) return result;
-  result.entries = unpack<pb::GraphProto>(value.preserved_info);
+  result.entries = unpack<pb::GraphProto>(graph_.preserved_of(&value).info);
   const pb::ValueInfoProto* const leading = leading_entry(result.entries);
   const ValueType imported = leading != nullptr ? to_value_type(leading->type()) : ValueType{};
   result.type_changed =
@@ -131,7 +131,7 @@ void ValueInfoWriter::put_outputs(ValueInfos& infos) {
 }
 
 bool ValueInfoWriter::put_next_inner(const Value& value, ValueInfos& infos) {
-  if (!value.in_value_info) return false;
+  if (!graph_.preserved_of(&value).in_value_info) return false;
   Kept& entries = kept(value);
   // A value that has become an output since is described there.
   if (has_outputs_ && value.is_graph_output() && entries.entries.output_size() == 0) return false;

@@ -15,7 +15,7 @@ using ValueInfos = google::protobuf::RepeatedPtrField<pb::ValueInfoProto>;
 pb::TypeProto declared_type(const Value& value);
 
 /// Distributes a graph's ValueInfoProtos to its values. A value may stand among inputs, outputs and
-/// value_info at once: `Value::preserved_info` is a GraphProto with its entries, names left out.
+/// value_info at once: `PreservedValue::info` is a GraphProto with its entries, names left out.
 class ValueInfoReader {
  public:
   explicit ValueInfoReader(Graph& graph) : graph_(graph) {}
@@ -26,7 +26,7 @@ class ValueInfoReader {
   void take_outputs(ValueInfos& infos);
   /// What remains in `infos` keeps the order, and the entries for names that no value has.
   void take_value_infos(ValueInfos& infos);
-  /// Sets types and preserved_info of the values met.
+  /// Sets the types of the values met, and what is kept of them.
   void finish();
 
  private:

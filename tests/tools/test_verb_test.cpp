@@ -1,5 +1,6 @@
 #include <array>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/ops/builder.h"
 #include "io/onnx.h"
@@ -142,6 +143,20 @@ TEST_P(TrainingCase, Agrees) {
   const Outcome outcome = run_graft({"test", folder.string()});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.error;
   EXPECT_THAT(outcome.out, EndsWith("1 passed, 0 failed, 0 skipped\n"));
+}
+
+/// PyTorch trained the same.
+TEST_P(TrainingCase, ItsParametersTrainByDefault) {
+  const std::filesystem::path folder = testing::training_cases() / GetParam();
+  const Outcome outcome = run_graft({"inspect", (folder / "model.onnx").string(), "--json"});
+  ASSERT_THAT(outcome, Succeeds());
+  std::vector<std::string> names;
+  for (const auto& parameter : nlohmann::json::parse(outcome.out).at("trainable")) {
+    names.push_back(parameter.at("name"));
+  }
+  std::ifstream record(folder / "training.json");
+  const std::vector<std::string> wanted = nlohmann::json::parse(record).at("trainable");
+  EXPECT_THAT(names, ::testing::UnorderedElementsAreArray(wanted));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TrainingCase, ::testing::ValuesIn(kTrainingCases),

@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "core/base/error.h"
+#include "core/graph/model.h"
 #include "core/ops/builder.h"
+#include "core/passes/pass.h"
 
 namespace graft {
 namespace {
@@ -66,83 +68,84 @@ TEST(Trainable, WeightsByDefaultAndNothingElse) {
 }
 
 TEST(Trainable, AFactorInAConstantNodeBelongsToTheFormula) {
-  const auto build = [](Graph& graph, bool with_node) {
+  for (const Role role : {Role::unknown, Role::folded}) {
+    Model model;
+    model.set_opset("", 17);
+    Graph& graph = model.graph();
     Value* const x = graph.add_input("x", {DType::f32, SymShape{4, 3}});
-    Value* const factor = with_node ? graph.add_node("Constant", "", {}, {"factor"})->output()
-                                    : graph.add_initializer("factor", ones({1}));
+    Value* const factor =
+        graph.add_node("Constant", "", {}, {"factor"}, {{"value", ones({1})}})->output();
+    factor->role = role;
     graph.add_output(graph.add_node("Mul", "", {x, factor}, {"y"})->output());
-  };
-  Graph file;
-  build(file, true);
-  Graph graph;  // where Constant nodes have become initializers
-  build(graph, false);
-  EXPECT_THAT(names(default_trainable(graph, &graph)), ElementsAre("factor"));
-  EXPECT_THAT(names(default_trainable(graph, &file)), ElementsAre());
+    passes::upgrade_opset(model);
+    passes::infer_shapes(graph);
+    EXPECT_EQ(default_trainable(graph).size(), role == Role::unknown ? 1U : 0U);
+  }
 }
 
-/// GroupNorm as PyTorch's exporters write it, with ones and zeros of these names, and a factor.
-std::unique_ptr<Graph> make_group_norm(const std::string& ones_name, const std::string& zeros_name,
-                                       const std::string& factor_name) {
+/// GroupNorm as PyTorch's exporters write it, with ones, zeros and a factor of this role.
+std::unique_ptr<Graph> make_group_norm(Role role) {
   auto graph = std::make_unique<Graph>();
   Builder builder(*graph);
-  const auto initializer = [&](std::string_view name, Tensor tensor) {
-    return builder.expr(graph->add_initializer(name, std::move(tensor)));
+  const auto initializer = [&](std::string_view name, Tensor tensor, Role its = Role::unknown) {
+    Value* const value = graph->add_initializer(name, std::move(tensor));
+    value->role = its;
+    return builder.expr(value);
   };
   const Expr x = builder.expr(graph->add_input("x", {DType::f32, SymShape{4, 2, 9}}));
-  Expr h = call("InstanceNormalization", {x, initializer(ones_name, ones({2})),
-                                          initializer(zeros_name, Tensor::zeros(DType::f32, {2}))});
+  Expr h =
+      call("InstanceNormalization", {x, initializer("ones", ones({2}), role),
+                                     initializer("zeros", Tensor::zeros(DType::f32, {2}), role)});
   h = h * initializer("gamma", ones({2, 1})) + initializer("beta", ones({2, 1}));
-  graph->add_output((h * initializer(factor_name, ones({1}))).value());
+  graph->add_output((h * initializer("factor", ones({1}), role)).value());
   return graph;
 }
 
 TEST(Trainable, WhatExportersWriteOfAFormulaDoesNotTrain) {
-  const auto found = [](const std::string& one, const std::string& zero,
-                        const std::string& factor) {
-    return names(default_trainable(*make_group_norm(one, zero, factor)));
-  };
-  EXPECT_THAT(found("val_8", "val_11", "val_47"), UnorderedElementsAre("gamma", "beta"));
-  EXPECT_THAT(found("/n/Constant_1_output_0", "/n/Constant_output_0", "Constant_2_output_0"),
-              UnorderedElementsAre("gamma", "beta"));
-  EXPECT_THAT(found("n.weight", "n.bias", "temperature"),
-              UnorderedElementsAre("n.weight", "n.bias", "gamma", "beta", "temperature"));
-  EXPECT_THAT(found("val_11x", "val_", "/Constant_1"),
-              UnorderedElementsAre("val_11x", "val_", "gamma", "beta", "/Constant_1"));
-  EXPECT_THAT(found("val_8_1", "val_11_2", "val_47"), UnorderedElementsAre("gamma", "beta"));
+  const auto found = [](Role role) { return names(default_trainable(*make_group_norm(role))); };
+  const auto rest = UnorderedElementsAre("gamma", "beta");
+  const auto all = UnorderedElementsAre("ones", "zeros", "gamma", "beta", "factor");
+  EXPECT_THAT(found(Role::folded), rest);
+  EXPECT_THAT(found(Role::constant), rest);
+  EXPECT_THAT(found(Role::buffer), rest);
+  EXPECT_THAT(found(Role::statistic), rest);
+  EXPECT_THAT(found(Role::unknown), all);
+  EXPECT_THAT(found(Role::parameter), all);
 }
 
-/// Exporters merge equal parameters, which Identity nodes then hand on.
-TEST(Trainable, AParameterThatTheFileHandsOnTrains) {
-  const auto graph = make_group_norm("n.weight", "n.bias", "val_3");
+/// What only the working copy has could not be saved.
+TEST(Trainable, WhatTheFileDoesNotHaveDoesNotTrain) {
+  const auto graph = make_group_norm(Role::parameter);
   Graph file;
   Value* const merged = file.add_initializer("other.weight", ones({2}));
-  file.add_node("Identity", "", {merged}, {"n.weight"});
-  for (const char* name : {"n.bias", "gamma", "beta"}) file.add_initializer(name, ones({2}));
+  file.add_node("Identity", "", {merged}, {"ones"});
+  for (const char* name : {"zeros", "gamma"}) file.add_initializer(name, ones({2}));
   EXPECT_THAT(names(default_trainable(*graph, &file)),
-              UnorderedElementsAre("n.weight", "n.bias", "gamma", "beta"));
+              UnorderedElementsAre("ones", "zeros", "gamma"));
 }
 
 /// y = x op value, value behind `through` where that is not empty.
-std::vector<std::string> found_in(const std::string& name, const Shape& shape,
-                                  std::string_view op = "Mul", std::string_view through = "") {
+std::vector<std::string> found_in(Role role, const Shape& shape, std::string_view op = "Mul",
+                                  std::string_view through = "") {
   Graph graph;
   Builder builder(graph);
   const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
-  const Tensor tensor = Tensor::full(DType::f32, shape, 2.0);
-  Expr value = builder.expr(graph.add_initializer(name, tensor));
+  Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, shape, 2.0));
+  w->role = role;
+  Expr value = builder.expr(w);
   if (!through.empty()) value = call(through, {value, x});
   graph.add_output(call(op, {x, value}).value());
   return names(default_trainable(graph));
 }
 
 TEST(Trainable, ConstantsOfTheSourceNeverTrain) {
-  EXPECT_THAT(found_in("/stem/Constant_1_output_0", {4, 3}), ElementsAre());
-  EXPECT_THAT(found_in("/stem/Constant_1_output_0", {3, 5}, "MatMul"), ElementsAre());
-  EXPECT_THAT(found_in("val_1", {3, 5}, "MatMul"), ElementsAre("val_1"));
+  EXPECT_THAT(found_in(Role::constant, {4, 3}), ElementsAre());
+  EXPECT_THAT(found_in(Role::constant, {3, 5}, "MatMul"), ElementsAre());
+  EXPECT_THAT(found_in(Role::folded, {3, 5}, "MatMul"), ElementsAre("w"));
 }
 
 TEST(Trainable, WeightsBehindCastLikeTrainAndWhatItCopiesTheTypeOfDoesNot) {
-  EXPECT_THAT(found_in("w", {4, 3}, "Mul", "CastLike"), ElementsAre("w"));
+  EXPECT_THAT(found_in(Role::unknown, {4, 3}, "Mul", "CastLike"), ElementsAre("w"));
   Graph graph;
   Builder builder(graph);
   const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
@@ -152,72 +155,35 @@ TEST(Trainable, WeightsBehindCastLikeTrainAndWhatItCopiesTheTypeOfDoesNot) {
   EXPECT_THAT(names(default_trainable(graph)), ElementsAre("w"));
 }
 
-/// Written out, as torchvision's FrozenBatchNorm2d is.
-TEST(Trainable, AFrozenNormThatIsWrittenOutStays) {
-  Graph graph;
-  Builder builder(graph);
-  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
-  const auto parameter = [&](std::string_view name) {
-    return builder.expr(graph.add_initializer(name, ones({3})));
-  };
-  const Expr normal = (x - parameter("bn.running_mean")) / parameter("bn.running_var");
-  const Expr y = normal * parameter("bn.weight") + parameter("bn.bias");
-  graph.add_output((y * parameter("gain.weight")).value());
-  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("gain.weight"));
-}
-
-/// A BatchNormalization of f16 statistics, say.
-TEST(Trainable, ANormWhoseStatisticsAreCastTrains) {
-  Graph graph;
-  Builder builder(graph);
-  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
-  std::vector<Expr> operands{x};
-  for (const char* name : {"bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"}) {
-    const Expr parameter = builder.expr(graph.add_initializer(name, ones({3})));
-    operands.push_back(call("Cast", {parameter}, {{"to", 1}}));
-  }
-  graph.add_output(call("BatchNormalization", operands).value());
-  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("bn.weight", "bn.bias"));
-}
-
-/// A field of a protobuf message: bytes of fewer than 128.
-std::string field(int number, const std::string& bytes) {
-  constexpr int kBytes = 2;
-  return std::string{static_cast<char>(number << 3 | kBytes), static_cast<char>(bytes.size())} +
-         bytes;
-}
-
 /// affine=False: only the statistics belong to it.
 TEST(Trainable, ABatchNormalizationMayHaveNoParameters) {
-  const auto build = [](const std::string& scale_name) {
+  const auto build = [](Role role) {
     auto graph = std::make_unique<Graph>();
     Builder builder(*graph);
     const Expr x = builder.expr(graph->add_input("x", {DType::f32, SymShape{4, 3}}));
-    const auto initializer = [&](std::string_view name, Tensor tensor) {
-      return builder.expr(graph->add_initializer(name, std::move(tensor)));
+    const auto initializer = [&](std::string_view name, Tensor tensor, Role its) {
+      Value* const value = graph->add_initializer(name, std::move(tensor));
+      value->role = its;
+      return builder.expr(value);
     };
-    const Expr scale = initializer(scale_name, ones({3}));
-    const Expr shift = initializer("val_2", Tensor::zeros(DType::f32, {3}));
-    const Expr mean = initializer("n.running_mean", Tensor::zeros(DType::f32, {3}));
-    const Expr var = initializer("n.running_var", ones({3}));
+    const Expr scale = initializer("scale", ones({3}), role);
+    const Expr shift = initializer("shift", Tensor::zeros(DType::f32, {3}), Role::folded);
+    const Expr mean = initializer("mean", Tensor::zeros(DType::f32, {3}), Role::statistic);
+    const Expr var = initializer("var", ones({3}), Role::statistic);
     graph->add_output(call("BatchNormalization", {x, scale, shift, mean, var}).value());
     return graph;
   };
-  const auto without = build("val_1");
-  EXPECT_THAT(names(default_trainable(*without)), ElementsAre());
-  EXPECT_THAT(names(scales_without_parameters(*without)), ElementsAre("val_1"));
-  const auto with = build("n.weight");
-  EXPECT_THAT(names(default_trainable(*with)), ElementsAre("n.weight"));
+  for (const Role role : {Role::folded, Role::constant}) {
+    const auto without = build(role);
+    EXPECT_THAT(names(default_trainable(*without)), ElementsAre());
+    EXPECT_THAT(names(scales_without_parameters(*without)), ElementsAre("scale"));
+  }
+  const auto with = build(Role::unknown);
+  EXPECT_THAT(names(default_trainable(*with)), ElementsAre("scale"));
   EXPECT_THAT(names(scales_without_parameters(*with)), ElementsAre());
 }
 
-/// What io keeps of value_info { metadata_props { key: ... value: kind } }.
-std::string info_of_kind(const std::string& kind) {
-  const std::string key = "pkg.torch.export.graph_signature.InputSpec.kind";
-  return field(13, field(4, field(1, key) + field(2, kind)));
-}
-
-TEST(Trainable, WhatTorchExportSaysIsBelieved) {
+TEST(Trainable, ParametersTrainWhateverReadsThemAndBuffersDoNot) {
   Graph graph;
   Builder builder(graph);
   const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
@@ -226,17 +192,17 @@ TEST(Trainable, WhatTorchExportSaysIsBelieved) {
   const Expr gain = call("Exp", {builder.expr(scalar)});
   graph.add_output((x * gain + builder.expr(table)).value());
   EXPECT_THAT(names(default_trainable(graph)), ElementsAre("table"));
-  scalar->preserved_info = info_of_kind("PARAMETER");
-  table->preserved_info = info_of_kind("BUFFER");
+  scalar->role = Role::parameter;
+  table->role = Role::buffer;
   EXPECT_THAT(names(default_trainable(graph)), ElementsAre("gain"));
 }
 
-TEST(Trainable, ParametersThatAnExporterNumberedTrain) {
-  const auto graph = make_group_norm("val_1", "val_2", "val_3");
-  graph->find("val_1")->initializer().copy_from(Tensor::from<float>({2}, {1.0F, 1.5F}));
-  graph->find("val_2")->initializer().copy_from(Tensor::from<float>({2}, {0.0F, -0.5F}));
+TEST(Trainable, WhatAnExporterMadeOfParametersTrains) {
+  const auto graph = make_group_norm(Role::folded);
+  graph->find("ones")->initializer().copy_from(Tensor::from<float>({2}, {1.0F, 1.5F}));
+  graph->find("zeros")->initializer().copy_from(Tensor::from<float>({2}, {0.0F, -0.5F}));
   EXPECT_THAT(names(default_trainable(*graph)),
-              UnorderedElementsAre("val_1", "val_2", "gamma", "beta"));
+              UnorderedElementsAre("ones", "zeros", "gamma", "beta"));
 }
 
 /// Reads double with each node, and each has the next behind it.

@@ -85,7 +85,9 @@ void upgrade_constant(Node& node, std::int64_t, Builder& builder) {
   const Tensor value = constant_value(node);
   const std::string name = node.output()->name();
   graph.rename(node.output(), graph.unique_name(name + "_node"));
-  graph.replace_all_uses(node.output(), graph.add_initializer(name, value));
+  Value* const initializer = graph.add_initializer(name, value);
+  initializer->role = node.output()->role;
+  graph.replace_all_uses(node.output(), initializer);
 }
 
 void infer_constant_of_shape(InferContext& context) {

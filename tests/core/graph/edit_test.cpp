@@ -102,8 +102,9 @@ TEST(Truncate, FormerOutputsKeepTheirDeclaredType) {
   Model model = classifier();
   model.graph().add_output(model.graph().find("h"));
   edit::truncate(model, "pool_out");
-  EXPECT_TRUE(model.graph().find("h")->in_value_info);
-  EXPECT_FALSE(model.graph().find("pool_out")->in_value_info);
+  const Graph& graph = model.graph();
+  EXPECT_TRUE(graph.preserved_of(graph.find("h")).in_value_info);
+  EXPECT_FALSE(graph.preserved_of(graph.find("pool_out")).in_value_info);
 }
 
 TEST(Extract, CutsBetweenValues) {

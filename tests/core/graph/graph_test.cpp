@@ -246,9 +246,10 @@ TEST(GraphClone, IsEqualAndIndependent) {
   graph->preserved = "bytes";
   graph->nodes().front()->doc = "node doc";
   graph->nodes().front()->preserved = "node bytes";
-  graph->find("x")->preserved_info = "info";
-  graph->find("y")->in_value_info = true;
+  graph->preserve(graph->find("x")).info = "info";
+  graph->preserve(graph->find("y")).in_value_info = true;
   graph->find("w")->is_variable = true;
+  graph->find("w")->role = Role::buffer;
   const std::string before = print(*graph);
   ValueMap map;
   const auto copy = graph->clone(&map);
@@ -256,9 +257,10 @@ TEST(GraphClone, IsEqualAndIndependent) {
   EXPECT_EQ(print(*copy), before);
   EXPECT_EQ(copy->doc + copy->preserved + copy->nodes().front()->doc, "docbytesnode doc");
   EXPECT_EQ(copy->nodes().front()->preserved, "node bytes");
-  EXPECT_EQ(copy->find("x")->preserved_info, "info");
-  EXPECT_TRUE(copy->find("y")->in_value_info);
+  EXPECT_EQ(copy->preserved_of(copy->find("x")).info, "info");
+  EXPECT_TRUE(copy->preserved_of(copy->find("y")).in_value_info);
   EXPECT_TRUE(copy->find("w")->is_variable);
+  EXPECT_EQ(copy->find("w")->role, Role::buffer);
   EXPECT_EQ(map.at(graph->find("x")), copy->find("x"));
   EXPECT_EQ(copy->find("w")->initializer().data(), graph->find("w")->initializer().data());
 

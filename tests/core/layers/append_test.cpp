@@ -68,7 +68,7 @@ TEST(Append, GoesOnFromTheOutputNamed) {
   ASSERT_EQ(graph.outputs().size(), 2U);
   EXPECT_EQ(graph.outputs()[0]->name(), "r");
   EXPECT_EQ(graph.outputs()[1]->name(), "b");
-  EXPECT_TRUE(graph.find("a")->in_value_info);
+  EXPECT_TRUE(graph.preserved_of(graph.find("a")).in_value_info);
   verify(model);
 
   EXPECT_THAT(error_of([&] { edit::append(model, {Relu{}}); }).what(),

@@ -354,7 +354,7 @@ TEST(RoundTrip, AnOutputThatBecomesInnerLosesDimsBelowZero) {
       kRelu));
   Graph& graph = model.graph();
   Value* const y = graph.find("y");
-  y->in_value_info = true;
+  y->graph().preserve(y).in_value_info = true;
   graph.set_outputs({graph.add_node("Relu", "", {y}, {"z"})->output()});
   const pb::ModelProto proto = exported(model);
   ASSERT_EQ(proto.graph().value_info_size(), 1);

@@ -5,10 +5,9 @@
 #include <span>
 #include <unordered_map>
 
-#include "core/graph/graph.h"
+#include "io/exporters/exporters.h"
 #include "io/onnx.h"
-#include "io/proto/onnx_proto.h"
-#include "io/proto/parse.h"
+#include "io/proto/metadata.h"
 
 namespace graft::onnx {
 namespace {
@@ -32,12 +31,7 @@ Names parameters_in(std::string_view call) {
 
 /// Those of the call that the exporter made the node of; none where it does not say.
 Names parameters_of(const Node& node) {
-  constexpr std::string_view kCall = "pkg.torch.onnx.fx_node";
-  const auto proto = unpack<pb::NodeProto>(node.preserved);
-  for (const auto& entry : proto.metadata_props()) {
-    if (entry.key() == kCall) return parameters_in(entry.value());
-  }
-  return {};
+  return parameters_in(metadata_of(node, "pkg.torch.onnx.fx_node"));
 }
 
 /// "p_encoder_norm_weight" for "encoder.norm.weight"; parts of names may lose their case.
@@ -92,19 +86,22 @@ std::string name_for(const Readers& readers, const Value& value) {
   return found.empty() ? value.name() : found;
 }
 
+/// "val_7", and "val_7_1" where separate_merged() made a copy.
+bool is_numbered(std::string_view name) {
+  constexpr std::string_view kStem = "val_";
+  return name.starts_with(kStem) && name.size() > kStem.size() &&
+         name.find_first_not_of("0123456789_", kStem.size()) == name.npos;
+}
+
 }  // namespace
 
-TorchKind torch_kind(const Value& initializer) {
-  constexpr std::string_view kKind = "pkg.torch.export.graph_signature.InputSpec.kind";
-  const auto entries = unpack<pb::GraphProto>(initializer.preserved_info);
-  for (const pb::ValueInfoProto& info : entries.value_info()) {
-    for (const auto& entry : info.metadata_props()) {
-      if (entry.key() != kKind) continue;
-      if (entry.value() == "PARAMETER") return TorchKind::parameter;
-      if (entry.value() == "BUFFER") return TorchKind::buffer;
-    }
-  }
-  return TorchKind::unknown;
+Role torch_export_role(const Value& value) {
+  const std::string kind =
+      value.is_initializer() ? metadata_of(value, "pkg.torch.export.graph_signature.InputSpec.kind")
+                             : "";
+  if (kind == "PARAMETER") return Role::parameter;
+  if (kind == "BUFFER") return Role::buffer;
+  return is_numbered(value.name()) ? Role::folded : Role::unknown;
 }
 
 std::size_t separate_merged(Graph& graph) {
@@ -122,8 +119,11 @@ std::size_t separate_merged(Graph& graph) {
     for (const Readers& readers : std::span(groups).subspan(1)) {
       Value* const own = graph.add_initializer(graph.unique_name(name_for(readers, *value)),
                                                value->initializer().clone());
-      own->preserved_info = value->preserved_info;  // what kind it is, in files written too
-      own->in_value_info = value->in_value_info;
+      const PreservedValue& kept = graph.preserved_of(value);
+      PreservedValue& copy = graph.preserve(own);
+      copy.info = kept.info;  // what kind it is, in files written too
+      copy.in_value_info = kept.in_value_info;
+      own->role = role_of(*own);
       for (const Use& use : readers.uses) use.node->set_input(use.index, own);
       ++count;
     }

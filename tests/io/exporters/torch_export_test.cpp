@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "core/graph/verify.h"
 #include "io/onnx.h"
 #include "tests/io/proto/proto_text.h"
@@ -71,26 +73,6 @@ TEST(TorchMerges, TheOwnerKeepsItAndTheSilentStayWithIt) {
   EXPECT_EQ(name_read(model, "y"), "late.bias");
 }
 
-TEST(TorchKind, TheMetadataOfValueInfoSaysIt) {
-  const auto info = [](const std::string& name, const std::string& kind) {
-    return "value_info { name: '" + name +
-           "' metadata_props { key: 'pkg.torch.export.graph_signature.InputSpec.kind' value: '" +
-           kind + "' } } ";
-  };
-  const std::string nodes = adding("x", "p", "a", "%p_p") + adding("a", "b", "c", "%b_b") +
-                            adding("c", "other", "d", "%p_other") + adding("d", "none", "y", "");
-  const Model model = model_of(nodes, initializer("p") + initializer("b") + initializer("other") +
-                                          initializer("none") + info("p", "PARAMETER") +
-                                          info("b", "BUFFER") + info("other", "CONSTANT_TENSOR"));
-  const auto kind = [&](std::string_view name) {
-    return onnx::torch_kind(*model.graph().find(name));
-  };
-  EXPECT_EQ(kind("p"), onnx::TorchKind::parameter);
-  EXPECT_EQ(kind("b"), onnx::TorchKind::buffer);
-  EXPECT_EQ(kind("other"), onnx::TorchKind::unknown);
-  EXPECT_EQ(kind("none"), onnx::TorchKind::unknown);
-}
-
 /// A copy must not train because the file was written and read in between.
 TEST(TorchMerges, CopiesKeepTheirKindInFiles) {
   Model model = model_of(
@@ -102,9 +84,9 @@ TEST(TorchMerges, CopiesKeepTheirKindInFiles) {
           "'BUFFER' } } ");
   EXPECT_EQ(onnx::separate_merged(model.graph()), 1U);
   const Model read = import(exported(model));
-  for (const char* name : {"h", "y"}) {
-    const Value& mask = *read.graph().find(name)->producer()->input(1);
-    EXPECT_EQ(onnx::torch_kind(mask), onnx::TorchKind::buffer) << mask.name();
+  for (const Model* one : {&std::as_const(model), &read}) {
+    const Value& mask = *one->graph().find("y")->producer()->input(1);
+    EXPECT_EQ(mask.role, Role::buffer) << mask.name();
   }
 }
 
