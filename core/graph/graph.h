@@ -2,6 +2,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -78,6 +79,10 @@ class Graph {
   /// Lets every reader of `from`, bodies and graph outputs included, read `to`.
   void replace_all_uses(Value* from, Value* to);
 
+  /// What constant folding may still cost (core/base/limits.h); absent until it first ran. Copies
+  /// go on with it, so that no number of calls and copies adds up.
+  std::optional<double>& folding_left() { return folding_left_; }
+
   /// A deep copy that shares the elements of tensors. `map`, when given, gets old -> new; values of
   /// an outer graph are looked up in it too and stay as they are when absent.
   std::unique_ptr<Graph> clone(ValueMap* map = nullptr, Graph* parent = nullptr) const;
@@ -96,6 +101,7 @@ class Graph {
   std::vector<Value*> initializers_;
   std::unordered_map<std::string_view, Value*> by_name_;  // the values' own names
   std::unordered_map<std::string, int> next_suffix_;
+  std::optional<double> folding_left_;
 };
 
 /// A copy of an attribute's value whose bodies are copies in `parent`; `map` as in `Graph::clone`.

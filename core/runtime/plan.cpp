@@ -7,6 +7,7 @@
 #include "core/base/parallel.h"
 #include "core/base/pointer_map.h"
 #include "core/graph/order.h"
+#include "core/ops/table_limit.h"
 #include "core/passes/pass.h"
 #include "core/runtime/arena.h"
 #include "core/runtime/budget.h"
@@ -92,6 +93,7 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels) {
 
 /// Scratch memory does not depend on the order of nodes, so kernels come first.
 void Plan::State::prepare() {
+  const TablesTogether tables;
   Kernels kernels;
   WorkspaceBytes workspaces;
   for (const Node* node : kernel_nodes(*graph)) {
