@@ -16,7 +16,12 @@ constexpr NamedLimit kNamed[] = {{"folded", &Limits::folded_bytes},
                                  {"folded-tensor", &Limits::folded_tensor_bytes},
                                  {"settled", &Limits::settled_nodes},
                                  {"tables", &Limits::table_entries},
-                                 {"rank", &Limits::rank}};
+                                 {"rank", &Limits::rank},
+                                 {"nodes", &Limits::inlined_nodes},
+                                 {"calls", &Limits::call_depth},
+                                 {"bodies", &Limits::graph_depth},
+                                 {"unrolled", &Limits::unrolled_nodes},
+                                 {"inflated", &Limits::inflated_bytes}};
 
 }  // namespace
 

@@ -26,6 +26,19 @@ struct Limits {
   std::int64_t table_entries = std::int64_t{1} << 25;
   /// Axes of a tensor that a graph computes: its shape may be computed too.
   std::int64_t rank = 1024;
+  /// Nodes of a model with its functions inlined: this many, and `inlined_share` for each node that
+  /// the file has.
+  std::int64_t inlined_nodes = 200'000;
+  std::int64_t inlined_share = 16;
+  /// Functions that call functions.
+  std::int64_t call_depth = 64;
+  /// Bodies within bodies in a file.
+  std::int64_t graph_depth = 64;
+  /// Nodes of a graph with its loops unrolled; longer loops are run.
+  std::int64_t unrolled_nodes = 20'000;
+  /// Bytes that a compressed file unpacks to: this many, and `inflated_share` for each of its own.
+  std::int64_t inflated_bytes = std::int64_t{1} << 28;
+  std::int64_t inflated_share = 32;
 };
 
 /// A limit by the name that the command line has for it.
