@@ -2,26 +2,27 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <iostream>
 #include <new>
 
 #include "core/base/closest.h"
 #include "core/base/limits.h"
+#include "tools/graft/plain_output.h"
 #include "tools/graft/verb.h"
 
 namespace graft::cli {
 namespace {
 
 struct Verb {
-  const char *name;
-  const char *description;
-  Run (*add)(CLI::App &app);
+  const char* name;
+  const char* description;
+  Run (*add)(CLI::App& app);
 };
 
 constexpr std::array<Verb, 9> kVerbs{{
     {"new", "write a fresh net as ONNX", add_new},
-    {"inspect", "show what a model holds, costs, and whether it can be trained",
-     add_inspect},
+    {"inspect", "show what a model holds, costs, and whether it can be trained", add_inspect},
     {"run", "compute a model's outputs for inputs from files", add_run},
     {"train", "train a model on a data set", add_train},
     {"eval", "measure a model on a data set", add_eval},
@@ -31,159 +32,138 @@ constexpr std::array<Verb, 9> kVerbs{{
     {"devices", "list what can be computed on", add_devices},
 }};
 
-/// Messages may list things on lines of their own; scripts and logs want one
-/// line an error.
-std::string one_line(const std::string &message) {
+/// Messages may list things on lines of their own; scripts and logs want one line an error.
+std::string one_line(const std::string& message) {
   std::string line;
   for (std::size_t i = 0; i < message.size(); ++i) {
     if (message[i] != '\n') {
       line += message[i];
       continue;
     }
-    while (i + 1 < message.size() &&
-           (message[i + 1] == ' ' || message[i + 1] == '\n'))
-      ++i;
-    if (i + 1 < message.size())
-      line += line.ends_with(':') ? " " : "; ";
+    while (i + 1 < message.size() && (message[i + 1] == ' ' || message[i + 1] == '\n')) ++i;
+    if (i + 1 < message.size()) line += line.ends_with(':') ? " " : "; ";
   }
   return line;
 }
 
-void report(std::string_view kind, const std::string &message) {
+void report(std::string_view kind, const std::string& message) {
   std::cout.flush();
   std::cerr << "graft: " << kind << ": " << one_line(message) << std::endl;
 }
 
 /// "; valid: --data, --loss, ..." after an unknown flag or verb.
-std::string unknown_argument(const CLI::App &app, const CLI::App &parsed) {
+std::string unknown_argument(const CLI::App& app, const CLI::App& parsed) {
   const std::vector<std::string> left = parsed.remaining();
-  auto at = std::find_if(left.begin(), left.end(), [](const std::string &word) {
-    return word.starts_with('-');
-  });
-  if (at == left.end())
-    at = left.begin();
-  if (at == left.end())
-    return {};
+  auto at = std::find_if(left.begin(), left.end(),
+                         [](const std::string& word) { return word.starts_with('-'); });
+  if (at == left.end()) at = left.begin();
+  if (at == left.end()) return {};
   std::string valid;
   std::vector<std::string> names;
   if (&app == &parsed && !at->starts_with('-')) {
-    for (const Verb &verb : kVerbs)
-      names.emplace_back(verb.name);
+    for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
   } else {
-    for (const CLI::Option *option : parsed.get_options())
-      names.push_back(option->get_name());
+    for (const CLI::Option* option : parsed.get_options()) names.push_back(option->get_name());
   }
-  for (const std::string &name : names)
-    valid += (valid.empty() ? "" : ", ") + name;
+  for (const std::string& name : names) valid += (valid.empty() ? "" : ", ") + name;
   const bool is_verb = &app == &parsed && !at->starts_with('-');
-  const std::vector<std::string> close = closest(
-      *at, std::vector<std::string_view>(names.begin(), names.end()), 1);
+  const std::vector<std::string> close =
+      closest(*at, std::vector<std::string_view>(names.begin(), names.end()), 1);
   return text(is_verb ? "unknown verb '" : "unknown argument '", *at, "'",
-              close.empty() ? "" : "; did you mean '" + close.front() + "'?",
-              "; valid: ", valid);
+              close.empty() ? "" : "; did you mean '" + close.front() + "'?", "; valid: ", valid);
 }
 
-ExitCode wrong_arguments(const CLI::App &app, const CLI::ParseError &error) {
-  const std::vector<const CLI::App *> verbs =
-      app.get_subcommands([](const CLI::App *verb) { return verb->parsed(); });
-  const CLI::App &parsed = verbs.empty() ? app : *verbs.front();
+ExitCode wrong_arguments(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<const CLI::App*> verbs =
+      app.get_subcommands([](const CLI::App* verb) { return verb->parsed(); });
+  const CLI::App& parsed = verbs.empty() ? app : *verbs.front();
   const std::string unknown = unknown_argument(app, parsed);
-  const std::string verb =
-      verbs.empty() ? std::string() : parsed.get_name() + ": ";
+  const std::string verb = verbs.empty() ? std::string() : parsed.get_name() + ": ";
   std::string message = error.what();
-  if (message == "A subcommand is required")
-    message = "a verb is required; see graft --help";
+  if (message == "A subcommand is required") message = "a verb is required; see graft --help";
   report("argument", verb + (unknown.empty() ? message : unknown));
   return wrong_use;
 }
 
 /// "--allow NAME=NUMBER", where NUMBER may be like 2G.
-void allow(const std::string &text) {
+void allow(const std::string& text) {
   const std::size_t split = std::min(text.find('='), text.size());
   Limits changed = limits();
   std::string valid;
-  for (const NamedLimit &limit : named_limits()) {
+  for (const NamedLimit& limit : named_limits()) {
     valid += (valid.empty() ? "" : ", ") + std::string(limit.name);
-    if (limit.name != text.substr(0, split))
-      continue;
+    if (limit.name != text.substr(0, split)) continue;
     std::string number = text.substr(std::min(split + 1, text.size()));
-    const std::string error =
-        number.empty() ? "empty" : CLI::AsSizeValue(false)(number);
+    const std::string error = number.empty() ? "empty" : CLI::AsSizeValue(false)(number);
     std::int64_t value = 0;
-    const auto [end, code] =
-        std::from_chars(number.data(), number.data() + number.size(), value);
-    if (!error.empty() || code != std::errc() ||
-        end != number.data() + number.size() || value < 0) {
-      throw CLI::ValidationError(
-          "--allow", "'" + text + "' has no number, wanted one like 2G");
+    const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (!error.empty() || code != std::errc() || end != number.data() + number.size() ||
+        value < 0) {
+      throw CLI::ValidationError("--allow", "'" + text + "' has no number, wanted one like 2G");
     }
     changed.*limit.value = value;
     return set_limits(changed);
   }
-  throw CLI::ValidationError("--allow",
-                             "'" + text + "' names no limit; valid: " + valid);
+  throw CLI::ValidationError("--allow", "'" + text + "' names no limit; valid: " + valid);
 }
 
-void add_allow(CLI::App &app) {
+void add_allow(CLI::App& app) {
   app.add_option_function<std::vector<std::string>>(
-         "--allow",
-         [](const std::vector<std::string> &all) {
-           std::ranges::for_each(all, allow);
-         },
-         "NAME=NUMBER: raises a limit of what a file may ask for, as the error "
-         "about it says")
+         "--allow", [](const std::vector<std::string>& all) { std::ranges::for_each(all, allow); },
+         "NAME=NUMBER: raises a limit of what a file may ask for, as the error about it says")
       ->allow_extra_args(false);
 }
 
-ExitCode run(int argc, char **argv) {
+ExitCode run(int argc, char** argv) {
   CLI::App app("Graft trains ONNX models.", "graft");
   app.set_version_flag("--version", GRAFT_VERSION);
   app.require_subcommand(1);
-  std::vector<std::pair<CLI::App *, Run>> verbs;
-  for (const Verb &verb : kVerbs) {
-    CLI::App *const added = app.add_subcommand(verb.name, verb.description);
+  std::vector<std::pair<CLI::App*, Run>> verbs;
+  for (const Verb& verb : kVerbs) {
+    CLI::App* const added = app.add_subcommand(verb.name, verb.description);
     add_allow(*added);
     verbs.emplace_back(added, verb.add(*added));
   }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() == 0)
-      return static_cast<ExitCode>(app.exit(error)); // --help
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return static_cast<ExitCode>(app.exit(error));  // --help
     return wrong_arguments(app, error);
   }
-  for (const auto &[verb, run_verb] : verbs) {
-    if (verb->parsed())
-      return run_verb();
+  for (const auto& [verb, run_verb] : verbs) {
+    if (verb->parsed()) return run_verb();
   }
   return wrong_use;
 }
 
-} // namespace
+}  // namespace
 
 ExitCode exit_code(ErrorKind kind) {
   switch (kind) {
-  case ErrorKind::argument:
-  case ErrorKind::device:
-    return wrong_use;
-  case ErrorKind::memory:
-    return out_of_memory;
-  case ErrorKind::numeric:
-    return not_finite;
-  case ErrorKind::io:
-  case ErrorKind::model:
-  case ErrorKind::shape:
-  case ErrorKind::type:
-  case ErrorKind::unsupported:
-    return bad_input;
+    case ErrorKind::argument:
+    case ErrorKind::device:
+      return wrong_use;
+    case ErrorKind::memory:
+      return out_of_memory;
+    case ErrorKind::numeric:
+      return not_finite;
+    case ErrorKind::io:
+    case ErrorKind::model:
+    case ErrorKind::shape:
+    case ErrorKind::type:
+    case ErrorKind::unsupported:
+      return bad_input;
   }
   return bad_input;
 }
 
-} // namespace graft::cli
+}  // namespace graft::cli
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   using namespace graft::cli;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
+  const PlainOutput plain_output(std::cout);
+  const PlainOutput plain_errors(std::cerr);
   try {
     const ExitCode code = run(argc, argv);
     if (!std::cout.flush()) {
@@ -191,13 +171,13 @@ int main(int argc, char **argv) {
       return bad_input;
     }
     return code;
-  } catch (const graft::Error &error) {
+  } catch (const graft::Error& error) {
     report(graft::name(error.kind()), error.what());
     return exit_code(error.kind());
-  } catch (const std::bad_alloc &) {
+  } catch (const std::bad_alloc&) {
     report("memory", "out of memory");
     return out_of_memory;
-  } catch (const std::exception &error) {
+  } catch (const std::exception& error) {
     report("internal", error.what());
     return bad_input;
   }
