@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/limits.h"
 
 namespace graft {
 namespace {
@@ -52,6 +53,11 @@ std::uint64_t inflated_size(const fs::path& path, std::uint64_t file_size) {
   if (declared / kMostInflation > file_size) {
     fail(ErrorKind::io, path.string(), ": gzip file of ", file_size, " bytes declares ", declared,
          ", at most ", file_size * kMostInflation, " are possible; it is cut off or forged");
+  }
+  const std::int64_t most = grown(limits().inflated_bytes, limits().inflated_share, file_size);
+  if (declared > static_cast<std::uint64_t>(most)) {
+    fail(ErrorKind::io, path.string(), ": gzip file of ", file_size, " bytes unpacks to ", declared,
+         "; ", limit_text("inflated", most));
   }
   return declared;
 }

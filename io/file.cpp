@@ -192,6 +192,8 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
   mode_t mode = 0666;
   struct stat status {};
   const bool exists = ::stat(path_.c_str(), &status) == 0;
+  // A name that is too long, or a link that leads to itself, would be found by the rename alone.
+  if (!exists && errno != ENOENT) fail_with_errno("write");
   if (exists && !S_ISREG(status.st_mode)) {
     fail(ErrorKind::io, "cannot write '", path_.string(), "': it is no regular file");
   }
@@ -226,6 +228,18 @@ void AtomicFile::write(const void* bytes, std::size_t count) {
     written_ += static_cast<std::uint64_t>(put);
     count -= static_cast<std::size_t>(put);
   }
+}
+
+void AtomicFile::reserve(std::uint64_t bytes) const {
+  if (bytes == 0) return;
+  int result = 0;
+  do {
+    result = ::fallocate(descriptor_, 0, 0, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) result = ::ftruncate(descriptor_, static_cast<off_t>(written_));
+  if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return;
+  const std::string reason = errno_text();
+  fail(ErrorKind::io, "cannot write ", bytes, " bytes to '", path_.string(), "': ", reason);
 }
 
 void AtomicFile::commit() {

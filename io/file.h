@@ -46,8 +46,8 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
 /// and an older file stays as it was.
 class AtomicFile {
  public:
-  /// Throws Error{io} if the folder or an existing file cannot be written, or if `path` is there
-  /// and no regular file. A link is followed: its target is replaced.
+  /// Throws Error{io} if the folder or an existing file cannot be written, if `path` is there and
+  /// no regular file, or if no file can have that name. A link is followed: its target is replaced.
   explicit AtomicFile(const std::filesystem::path& path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -56,7 +56,10 @@ class AtomicFile {
   /// Throws Error{io}, as when the disk is full.
   void write(const void* bytes, std::size_t count);
   void write(std::string_view bytes) { write(bytes.data(), bytes.size()); }
-  /// The number of bytes written so far.
+  /// Throws Error{io} if the file cannot grow to so many bytes: the disk is too full, or the
+  /// process may not write as much. A file system that cannot tell does not.
+  void reserve(std::uint64_t bytes) const;
+  /// Bytes written.
   std::uint64_t size() const { return written_; }
   /// Lets the file appear, or throws Error{io}; to be called at most once.
   void commit();

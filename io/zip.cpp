@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/limits.h"
 
 namespace graft {
 namespace {
@@ -209,6 +210,9 @@ ZipReader::ZipReader(const std::filesystem::path& path) : file_(File::open(path)
   const std::string bytes = read_range(file_, directory.offset, directory.bytes);
   std::string_view rest = bytes;
   std::uint64_t total = 0;
+  std::uint64_t inflated = 0;
+  const auto most = static_cast<std::uint64_t>(
+      grown(limits().inflated_bytes, limits().inflated_share, file_.size()));
   for (std::uint64_t i = 0; i < directory.count; ++i) {
     entries_.push_back(next_entry(rest));
     const ZipEntry& entry = entries_.back();
@@ -218,6 +222,12 @@ ZipReader::ZipReader(const std::filesystem::path& path) : file_(File::open(path)
       fail(ErrorKind::io, "zip: the entries claim more bytes than the file has");
     }
     total += entry.compressed_bytes;
+    if (entry.bytes > most - std::min(most, inflated)) {
+      fail(ErrorKind::io, "zip: the file of ", file_.size(), " bytes unpacks to ",
+           inflated + entry.bytes, " or more; ",
+           limit_text("inflated", static_cast<std::int64_t>(most)));
+    }
+    inflated += entry.bytes;
   }
 }
 

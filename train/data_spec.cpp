@@ -42,19 +42,17 @@ std::string stem(const std::string& name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : std::string();
 }
 
-/// The arrays of the split, under their names without its suffix.
-std::vector<NamedTensor> arrays_of(std::vector<NamedTensor> all, Split split) {
+/// The arrays of the split, under their names without its suffix. The others are not read.
+std::vector<NamedTensor> load_split(const std::string& path, Split split) {
   const std::string wanted = "_" + std::string(name(split));
   const std::string other = split == Split::train ? "_test" : "_train";
-  const bool has_splits = std::ranges::any_of(all, [&](const NamedTensor& array) {
-    return !stem(array.name, wanted).empty() || !stem(array.name, other).empty();
+  const bool has_splits = std::ranges::any_of(npz::names(path), [&](const std::string& array) {
+    return !stem(array, wanted).empty() || !stem(array, other).empty();
   });
-  if (!has_splits) return all;
-  std::vector<NamedTensor> chosen;
-  for (NamedTensor& array : all) {
-    const std::string short_name = stem(array.name, wanted);
-    if (!short_name.empty()) chosen.push_back({short_name, std::move(array.tensor)});
-  }
+  if (!has_splits) return npz::load(path);
+  std::vector<NamedTensor> chosen =
+      npz::load(path, [&](const std::string& array) { return !stem(array, wanted).empty(); });
+  for (NamedTensor& array : chosen) array.name = stem(array.name, wanted);
   return chosen;
 }
 
@@ -67,7 +65,7 @@ bool is_target(const std::string& name) {
 std::shared_ptr<Dataset> open_npz(const std::string& path, Split split, const WantedTypes& wanted) {
   std::vector<NamedSamples> inputs;
   std::vector<NamedSamples> targets;
-  for (NamedTensor& array : arrays_of(npz::load(path), split)) {
+  for (NamedTensor& array : load_split(path, split)) {
     if (is_target(array.name)) {
       const DType type = is_float(array.tensor.dtype()) ? wanted.target : DType::undefined;
       targets.push_back({std::move(array.name), std::move(array.tensor), type});
@@ -97,8 +95,8 @@ std::shared_ptr<Dataset> open_data(std::string_view spec, Split split, const Wan
 
 bool has_test_split(std::string_view spec) {
   if (!spec.starts_with(kNpz)) return find_known(spec) != nullptr;
-  return std::ranges::any_of(npz::load(spec.substr(kNpz.size())), [](const NamedTensor& array) {
-    return !stem(array.name, "_test").empty();
+  return std::ranges::any_of(npz::names(spec.substr(kNpz.size())), [](const std::string& array) {
+    return !stem(array, "_test").empty();
   });
 }
 

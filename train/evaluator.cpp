@@ -49,7 +49,7 @@ Evaluator::~Evaluator() = default;
 Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 
-Evaluation Evaluator::run(DataLoader& loader) {
+Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_on) {
   State& s = *state_;
   const bool has_classes = has_class_targets(s.options.loss);
   Evaluation result;
@@ -57,6 +57,7 @@ Evaluation Evaluator::run(DataLoader& loader) {
   double judged = 0.0;
   std::vector<Tensor> inputs;
   for (const Batch& batch : loader) {
+    if (goes_on && !goes_on()) break;
     inputs = batch.inputs;
     inputs.push_back(batch.target);
     Plan& plan = s.planned(inputs);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,8 +43,10 @@ class Evaluator {
   Evaluator(Evaluator&&) noexcept;
   Evaluator& operator=(Evaluator&&) noexcept;
 
-  /// One epoch of the loader. Throws Error{shape}, {type} or {argument} if the data do not fit.
-  Evaluation run(DataLoader& loader);
+  /// One epoch of the loader, or as much of it as `goes_on`, called before each batch, allows: the
+  /// means are then those of the batches before. Throws Error{shape}, {type} or {argument} if the
+  /// data do not fit.
+  Evaluation run(DataLoader& loader, const std::function<bool()>& goes_on = {});
 
  private:
   struct State;

@@ -133,8 +133,8 @@ void Trainer::require_finite(const std::vector<std::string>& names) const {
        step_.updates(), " updates; try a smaller learning rate or gradient clipping");
 }
 
-Evaluation Trainer::evaluate(DataLoader& loader) {
-  const Evaluation evaluation = evaluator_.run(loader);
+Evaluation Trainer::evaluate(DataLoader& loader, const std::function<bool()>& goes_on) {
+  const Evaluation evaluation = evaluator_.run(loader, goes_on);
   if (!std::isfinite(evaluation.loss)) {
     fail(ErrorKind::numeric, "the loss on the data to measure with is ", evaluation.loss, " after ",
          step_.updates(), " updates; try a smaller learning rate or gradient clipping");

@@ -64,9 +64,9 @@ class Trainer {
   /// `on_epoch` if the epoch's updates made a parameter NaN or infinite that was not.
   std::vector<EpochReport> fit(DataLoader& loader, const FitOptions& options = {});
 
-  /// Measures the model as it is now, in inference form. Throws Error{numeric} if the loss is NaN
-  /// or infinite.
-  Evaluation evaluate(DataLoader& loader);
+  /// Measures the model as it is now, in inference form; `goes_on` as Evaluator::run takes it.
+  /// Throws Error{numeric} if the loss is NaN or infinite.
+  Evaluation evaluate(DataLoader& loader, const std::function<bool()>& goes_on = {});
 
   TrainStep& train_step() { return step_; }
 

@@ -2,6 +2,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -82,6 +83,9 @@ class Graph {
   /// graph hold it too. Only io and edits of what a file declares look at it.
   const PreservedValue& preserved_of(const Value* value) const;
   PreservedValue& preserve(const Value* value) { return preserved_values_[value]; }
+  /// What constant folding may still cost (core/base/limits.h); absent until it first ran. Copies
+  /// go on with it, so that no number of calls and copies adds up.
+  std::optional<double>& folding_left() { return folding_left_; }
 
   /// A deep copy that shares the elements of tensors. `map`, when given, gets old -> new; values of
   /// an outer graph are looked up in it too and stay as they are when absent.
@@ -104,6 +108,7 @@ class Graph {
   std::unordered_map<std::string_view, Value*> by_name_;  // the values' own names
   std::unordered_map<std::string, int> next_suffix_;
   std::unordered_map<const Value*, PreservedValue> preserved_values_;
+  std::optional<double> folding_left_;
 };
 
 /// A copy of an attribute's value whose bodies are copies in `parent`; `map` as in `Graph::clone`.

@@ -64,6 +64,7 @@ std::unique_ptr<Graph> Graph::clone(ValueMap* map, Graph* parent) const {
   auto copy = std::make_unique<Graph>(name, parent);
   copy->doc = doc;
   copy->preserved = preserved;
+  copy->folding_left_ = folding_left_;
   for (const Value* input : inputs_) {
     Value* const twin = copy->add_input(input->name(), input->type());
     copy_info(*input, *twin);

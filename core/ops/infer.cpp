@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/limits.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -37,7 +38,13 @@ std::optional<std::vector<std::int64_t>> InferContext::constant_ints(int index) 
 }
 
 void InferContext::set_output(int index, DType dtype, std::optional<SymShape> shape) {
-  if (Value* const value = node_.output(index)) value->set_type({dtype, std::move(shape)});
+  Value* const value = node_.output(index);
+  if (value == nullptr) return;
+  if (shape && shape->rank() > limits().rank) {
+    fail(ErrorKind::unsupported, "'", value->name(), "' has rank ", shape->rank(), "; ",
+         limit_text("rank", limits().rank));
+  }
+  value->set_type({dtype, std::move(shape)});
 }
 
 void InferContext::copy_type(int from, int index) {

@@ -1,17 +1,17 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/limits.h"
 #include "core/ops/evaluate.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
+#include "core/passes/fold_cost_internal.h"
 #include "core/passes/pass.h"
 
 namespace graft::passes {
 namespace {
 
 /// Larger results are left to the run: a graph may tile one number into gigabytes.
-constexpr std::int64_t kLargestFoldedBytes = std::int64_t{1} << 26;
-
 bool all_types_known(const Node& node) {
   const auto known = [](const Value* value) {
     return value == nullptr || (value->dtype() != DType::undefined && bits_of(value->dtype()) > 0 &&
@@ -20,7 +20,7 @@ bool all_types_known(const Node& node) {
   for (int i = 0; i < node.output_count(); ++i) {
     if (!known(node.output(i))) return false;
     if (node.output(i) != nullptr &&
-        node.output(i)->bytes() > static_cast<std::size_t>(kLargestFoldedBytes)) {
+        node.output(i)->bytes() > static_cast<std::size_t>(limits().folded_tensor_bytes)) {
       return false;
     }
   }
@@ -42,9 +42,28 @@ bool is_foldable(const Node& node) {
          has_constant_inputs(node);
 }
 
+/// Whether what is left for the graph pays for the node; `spend` takes it.
+bool can_afford(const Node& node) {
+  return fold_cost(node) <= *node.graph().folding_left();
+}
+
+void spend(const Node& node) {
+  *node.graph().folding_left() -= fold_cost(node);
+}
+
+/// Sequences and the like cannot be constants of a graph.
+bool gives_tensors(const Node& node) {
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) != nullptr && node.output(i)->type().is_container) return false;
+  }
+  return true;
+}
+
 /// Ops whose shapes depend on data: the data are known here.
 std::optional<std::vector<Tensor>> evaluate_dynamic(const Node& node) {
-  if (KernelRegistry::instance().find_dynamic(node) == nullptr) return std::nullopt;
+  const bool has_kernel = KernelRegistry::instance().find_dynamic(node) != nullptr;
+  if (!has_kernel || !gives_tensors(node) || !can_afford(node)) return std::nullopt;
+  spend(node);
   std::vector<Datum> inputs;
   for (const Value* input : node.inputs()) inputs.emplace_back(constant_of(input));
   std::vector<Tensor> results;
@@ -85,6 +104,10 @@ bool has_kernel(const Node& node) {
 }  // namespace
 
 bool fold_constants(Graph& graph) {
+  if (!graph.folding_left()) {
+    graph.folding_left() = static_cast<double>(limits().folded_bytes) +
+                           static_cast<double>(limits().folded_share) * constant_bytes(graph);
+  }
   bool changed = false;
   Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
   while (next != nullptr) {
@@ -95,7 +118,8 @@ bool fold_constants(Graph& graph) {
     std::optional<std::vector<Tensor>> results;
     if (OpRegistry::instance().get(node).is_dynamic) {
       results = evaluate_dynamic(node);
-    } else if (all_types_known(node) && has_kernel(node)) {
+    } else if (all_types_known(node) && can_afford(node) && has_kernel(node)) {
+      spend(node);
       results = evaluate_constants(node);
     }
     if (!results) continue;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <type_traits>
 
+#include "core/base/limits.h"
 #include "core/graph/print.h"
 #include "core/graph/verify.h"
 #include "core/passes/order_nodes.h"
@@ -195,12 +196,19 @@ bool run_stage(std::string_view name, Graph& graph, PassContext& context,
 bool run_passes(const Pipeline& pipeline, Graph& graph, PassContext& context) {
   bool any = false;
   bool changed = false;
+  const std::int64_t most_visits =
+      grown(limits().settled_nodes, limits().settled_share, graph.node_count());
+  std::int64_t visits = 0;
   for (std::size_t i = 0; i < pipeline.passes.size(); ++i) {
     const Pass& pass = pipeline.passes[i];
     const bool is_wanted = pass.purpose.value_or(context.purpose) == context.purpose &&
                            pass.precision.value_or(context.precision) == context.precision &&
                            pass.name != context.without && (!pass.follows_change || changed);
     if (!is_wanted) continue;
+    if (pass.restarts) {
+      visits += static_cast<std::int64_t>(graph.node_count());
+      if (visits > most_visits) continue;
+    }
     changed = run_stage(pass.name, graph, context, [&] { return pass.run(graph, context); });
     any = any || changed;
     if (changed && pass.restarts) i = std::size_t(-1);

@@ -45,7 +45,8 @@ struct Pass {
   /// It runs for this purpose, in this precision, only.
   std::optional<Purpose> purpose{};
   std::optional<Precision> precision{};
-  /// When it has changed something, its list starts again.
+  /// When it has changed something, its list starts again, until Limits::settled_nodes have been
+  /// gone over.
   bool restarts = false;
   /// It runs only if the pass before it has changed something.
   bool follows_change = false;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/limits.h"
 #include "core/ops/builder.h"
 #include "core/ops/infer.h"
 #include "core/passes/pass.h"
@@ -7,10 +8,6 @@
 
 namespace graft::passes {
 namespace {
-
-/// Of a graph with its loops unrolled. Longer ones are better run; a file of a few bytes may ask
-/// for any number.
-constexpr std::int64_t kMostNodes = 20'000;
 
 const Graph* body_of(const Node& node) {
   const Attribute* const body = node.attributes.find("body");
@@ -28,8 +25,10 @@ std::int64_t count_nodes(const Graph& graph) {
   return count;
 }
 
+/// Longer loops are better run; a file of a few bytes may ask for any number of turns.
 bool is_small(const Node& node, const Graph& body, std::int64_t turns) {
-  const std::int64_t room = kMostNodes - static_cast<std::int64_t>(node.graph().node_count());
+  const std::int64_t room =
+      limits().unrolled_nodes - static_cast<std::int64_t>(node.graph().node_count());
   return turns >= 0 && turns <= std::max<std::int64_t>(room, 0) / (count_nodes(body) + 1);
 }
 

@@ -1,6 +1,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "core/base/limits.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/passes/flex_attention_internal.h"
@@ -12,10 +13,20 @@
 namespace graft::passes {
 namespace {
 
-/// Functions that call functions; a function that calls itself ends here.
-constexpr int kDeepestCalls = 64;
-/// Functions that call functions twice double with each level: a small file must not fill memory.
-constexpr std::size_t kMostInlinedNodes = 1'000'000;
+/// Nodes of the graph, its bodies and the functions, as the file has them.
+std::uint64_t count_nodes(const Graph& graph) {
+  std::uint64_t count = graph.node_count();
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, [&](const Graph& body) { count += count_nodes(body); });
+  }
+  return count;
+}
+
+std::int64_t most_inlined_nodes(const Model& model) {
+  std::uint64_t own = count_nodes(model.graph());
+  for (const Function& function : model.functions) own += count_nodes(*function.body);
+  return grown(limits().inlined_nodes, limits().inlined_share, own);
+}
 
 /// Lists ops that have neither a row nor a body, those of called functions too.
 class UnknownOps {
@@ -64,7 +75,9 @@ bool lacks_shape(const Node& node) {
 
 class Upgrader {
  public:
-  explicit Upgrader(const Functions& functions) : functions_(functions) {}
+  /// `most_nodes`: functions that call functions twice double with each level.
+  Upgrader(const Functions& functions, std::int64_t most_nodes)
+      : functions_(functions), most_nodes_(most_nodes) {}
 
   bool run(Graph& graph, std::int64_t from) {
     bool changed = false;
@@ -103,17 +116,17 @@ class Upgrader {
   /// The body comes in its newest form: it may be written in another opset than the caller.
   void inline_call(Node& call, std::int64_t from) {
     const Function& function = *functions_.find(call);
-    if (++depth_ > kDeepestCalls) {
-      fail(ErrorKind::model, call.label(), ": functions call each other deeper than ",
-           kDeepestCalls);
+    if (++depth_ > limits().call_depth) {  // as those do that call themselves
+      fail(ErrorKind::model, call.label(), ": functions call each other deeper than this; ",
+           limit_text("calls", limits().call_depth));
     }
     const std::unique_ptr<Graph> body = body_for_call(function, call);
     const std::int64_t own = opset_of(function);
     run(*body, own != 0 ? own : from);
-    inlined_ += body->node_count();
-    if (inlined_ > kMostInlinedNodes) {
-      fail(ErrorKind::unsupported, call.label(), ": with its functions inlined the model has over ",
-           kMostInlinedNodes, " nodes");
+    inlined_ += static_cast<std::int64_t>(body->node_count());
+    if (inlined_ > most_nodes_) {
+      fail(ErrorKind::unsupported, call.label(), ": its functions become ", inlined_,
+           " nodes or more; ", limit_text("nodes", most_nodes_));
     }
     const std::string prefix = (call.name().empty() ? function.name : call.name()) + "/";
     replace_node(call, splice(*body, call.graph(), &call, call.inputs(), prefix));
@@ -121,8 +134,9 @@ class Upgrader {
   }
 
   const Functions& functions_;
-  int depth_ = 0;
-  std::size_t inlined_ = 0;
+  const std::int64_t most_nodes_;
+  std::int64_t depth_ = 0;
+  std::int64_t inlined_ = 0;
 };
 
 }  // namespace
@@ -133,7 +147,7 @@ bool upgrade_opset(Model& model) {
   unknown.collect(model.graph());
   unknown.refuse_any();
   const std::int64_t from = model.opset();
-  const bool changed = Upgrader(functions).run(model.graph(), from);
+  const bool changed = Upgrader(functions, most_inlined_nodes(model)).run(model.graph(), from);
   model.functions.clear();
   model.standard_functions.clear();
   model.set_opset("", kNewestOpset);

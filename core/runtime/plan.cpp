@@ -7,6 +7,7 @@
 #include "core/base/parallel.h"
 #include "core/base/pointer_map.h"
 #include "core/graph/order.h"
+#include "core/ops/table_limit.h"
 #include "core/passes/pass.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena.h"
@@ -99,6 +100,7 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
 
 /// Scratch memory does not depend on the order of nodes, so kernels come first.
 void Plan::State::prepare(passes::PassContext& context) {
+  const TablesTogether tables;
   Kernels kernels;
   WorkspaceBytes workspaces;
   passes::run_stage("prepare_kernels", *graph, context, [&] {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/limits.h"
 #include "core/graph/node.h"
 #include "io/proto/sort_nodes.h"
 #include "io/proto/sparse_tensor.h"
@@ -23,8 +24,9 @@ GraphValidator::GraphValidator(std::string where, const GraphValidator* outer, b
       in_function_(in_function),
       external_(external),
       depth_(outer != nullptr ? outer->depth_ + 1 : 1) {
-  if (depth_ > kMaxGraphDepth) {
-    fail(ErrorKind::model, where_, ": graphs nest deeper than ", kMaxGraphDepth);
+  if (depth_ > limits().graph_depth) {
+    fail(ErrorKind::model, where_, ": graphs nest deeper; ",
+         limit_text("bodies", limits().graph_depth));
   }
 }
 

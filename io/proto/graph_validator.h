@@ -11,8 +11,6 @@
 
 namespace graft::onnx {
 
-/// Graphs within graphs, the outermost included.
-inline constexpr int kMaxGraphDepth = 64;
 /// No op has a tenth of them; look-up by name is linear.
 inline constexpr int kMaxAttributes = 256;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/core/other_limits.h"
 #include "tests/data/test_files.h"
 
 namespace graft {
@@ -9,6 +10,7 @@ namespace {
 
 using testing::expect_error;
 using testing::gzip;
+using testing::OtherLimits;
 using testing::TempFolder;
 
 TEST(DataFile, ReadsPlainAndGzipAlike) {
@@ -27,6 +29,17 @@ TEST(DataFile, GivesItsInflatedSizeAndPiecesInOrder) {
   file.read(text.data(), 3);
   EXPECT_EQ(text, "abc");
   expect_error(ErrorKind::io, "wanted 3 more bytes, found 2", [&] { file.read(text.data(), 3); });
+}
+
+TEST(DataFile, WhatItUnpacksToHasALimit) {
+  const TempFolder folder;
+  const auto path = folder.write("packed.gz", gzip(std::string(1000, 'x')));
+  const OtherLimits enough({.inflated_bytes = 1000, .inflated_share = 0});
+  EXPECT_EQ(read_text(path).size(), 1000U);
+  const OtherLimits few({.inflated_bytes = 999, .inflated_share = 0});
+  expect_error(ErrorKind::io,
+               "unpacks to 1000; the limit is 999; --allow inflated=NUMBER raises it",
+               [&] { read_text(path); });
 }
 
 TEST(DataFile, RefusesWhatIsNoRegularFile) {

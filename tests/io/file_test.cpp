@@ -126,6 +126,27 @@ TEST(AtomicFile, RefusesWhatCannotBeReplaced) {
   expect_error(ErrorKind::io, "names no file", [&] { AtomicFile(folder.path() / ""); });
 }
 
+/// Both would be found by the rename, when the work is done, or replaced.
+TEST(AtomicFile, RefusesNamesThatNoFileCanHave) {
+  const TempFolder folder;
+  expect_error(ErrorKind::io, "File name too long",
+               [&] { AtomicFile(folder.path() / std::string(256, 'a')); });
+  std::filesystem::create_symlink("loop", folder.path() / "loop");
+  expect_error(ErrorKind::io, "Too many levels of symbolic links",
+               [&] { AtomicFile(folder.path() / "loop"); });
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "loop"));
+}
+
+TEST(AtomicFile, ReservesWhatTheDiskHas) {
+  const TempFolder folder;
+  AtomicFile file(folder.path() / "file");
+  file.reserve(1 << 20);
+  file.write("content");
+  EXPECT_THROW(file.reserve(std::uint64_t{1} << 60), Error);
+  file.commit();
+  EXPECT_EQ(std::filesystem::file_size(folder.path() / "file"), 7U);
+}
+
 TEST(AtomicFile, RefusesAProtectedFile) {
   const TempFolder folder;
   const auto path = folder.write("fixed", "old");

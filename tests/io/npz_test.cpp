@@ -6,6 +6,7 @@
 #include "io/file.h"
 #include "io/npy.h"
 #include "io/zip.h"
+#include "tests/core/other_limits.h"
 #include "tests/data/test_files.h"
 #include "tests/io/hex.h"
 
@@ -78,6 +79,29 @@ TEST(Npz, WritesAndReadsBack) {
   }
   npz::save(path, {});
   EXPECT_TRUE(npz::load(path).empty());
+}
+
+TEST(Npz, WhatItUnpacksToHasALimit) {
+  const OtherLimits enough({.inflated_bytes = 208, .inflated_share = 0});  // 128 and 20 * 4
+  EXPECT_EQ(load(kDeflated).size(), 1U);
+  const OtherLimits few({.inflated_bytes = 207, .inflated_share = 0});
+  expect_error(ErrorKind::io,
+               "the file of 201 bytes unpacks to 208 or more; the limit is 207; --allow "
+               "inflated=NUMBER raises it",
+               [] { load(kDeflated); });
+  const OtherLimits share({.inflated_bytes = 7, .inflated_share = 1});
+  EXPECT_EQ(load(kDeflated).size(), 1U);
+}
+
+TEST(Npz, NamesAndChoicesReadNoOtherArrays) {
+  const TempFolder folder;
+  std::string bytes = kStored;
+  bytes[200] = static_cast<char>(bytes[200] + 1);  // within b: its checksum is wrong
+  const std::filesystem::path path = folder.write("a.npz", bytes);
+  EXPECT_EQ(npz::names(path), (std::vector<std::string>{"a", "b"}));
+  const auto only_a = [](const std::string& name) { return name == "a"; };
+  EXPECT_EQ(npz::load(path, only_a).size(), 1U);
+  EXPECT_THROW(npz::load(path), Error);
 }
 
 TEST(Npz, NamesAreUnique) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,11 @@ std::string read_all(const std::filesystem::path& path) {
 
 int open_for_writing(const std::filesystem::path& path) {
   return open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+}
+
+double seconds(const timeval& time) {
+  constexpr double kMicro = 1e-6;
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * kMicro;
 }
 
 }  // namespace
@@ -67,10 +73,13 @@ void Process::signal(int number) const {
 
 Outcome Process::wait() {
   int status = 0;
-  waitpid(id_, &status, 0);
+  rusage used{};
+  wait4(id_, &status, 0, &used);
   id_ = -1;
+  constexpr std::size_t kUnit = 1024;  // of ru_maxrss
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output(),
-          read_all(folder_ / "error")};
+          read_all(folder_ / "error"), static_cast<std::size_t>(used.ru_maxrss) * kUnit,
+          seconds(used.ru_utime) + seconds(used.ru_stime)};
 }
 
 Outcome run(const std::vector<std::string>& command) {

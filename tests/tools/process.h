@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,6 +12,10 @@ struct Outcome {
   int code = -1;
   std::string out;
   std::string error;
+  /// The most memory that it held at once.
+  std::size_t peak_bytes = 0;
+  /// Of all its threads, in the system too.
+  double cpu_seconds = 0;
 };
 
 /// A program that runs beside the test; its output goes to files.

@@ -15,16 +15,39 @@
 
 namespace graft::cli {
 
+namespace {
+
+/// More than cores give the bits of a larger machine; far more take the time of all for themselves.
+int most_threads() {
+  constexpr int kForAnyMachine = 64;
+  return std::max(kForAnyMachine, 2 * thread_count());
+}
+
+}  // namespace
+
 void add_arguments(CLI::App& app, ComputeArguments& arguments) {
   app.add_option("--device", arguments.device, "what to compute on; see graft devices")
       ->capture_default_str();
   app.add_option("--threads", arguments.threads, "threads to compute with (default: all cores)")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, most_threads()));
 }
 
 void apply(const ComputeArguments& arguments) {
   device(arguments.device);
   if (arguments.threads > 0) set_thread_count(arguments.threads);
+}
+
+void add_seed_argument(CLI::App& app, std::uint64_t& seed, const char* help) {
+  // By hand: strtoull takes -1 for 2^64 - 1.
+  const auto parse = [&seed](const std::string& text) {
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, seed);
+    if (error == std::errc() && stop == end) return;
+    throw CLI::ValidationError("--seed", "'" + text + "' is no whole number from 0 to 2^64 - 1");
+  };
+  app.add_option_function<std::string>("--seed", parse, help)
+      ->type_name("UINT")
+      ->default_str(std::to_string(seed));
 }
 
 void add_arguments(CLI::App& app, DataArguments& arguments) {
@@ -190,17 +213,33 @@ void check_data_fits(const Model& model, const Loss& loss, const std::string& ou
   }
 }
 
-void save_model(const Model& model, const std::filesystem::path& path) {
-  constexpr std::size_t kMostInOneFile = (std::size_t{1} << 31) - (std::size_t{1} << 26);
+namespace {
+
+std::size_t bytes_of_initializers(const Model& model) {
   std::size_t bytes = 0;
   for (const Value* value : model.graph().initializers()) bytes += value->initializer().bytes();
-  const bool is_large = bytes > kMostInOneFile;
-  onnx::save(model, path,
-             {.external_data = is_large ? path.filename().string() + ".data" : std::string()});
+  return bytes;
 }
 
-void check_writable(const std::filesystem::path& path) {
+/// The file beside `path` that takes the data of a model that is too large for one; else empty.
+std::string data_file(const Model& model, const std::filesystem::path& path) {
+  constexpr std::size_t kMostInOneFile = (std::size_t{1} << 31) - (std::size_t{1} << 26);
+  const bool is_large = bytes_of_initializers(model) > kMostInOneFile;
+  return is_large ? path.filename().string() + ".data" : std::string();
+}
+
+}  // namespace
+
+void save_model(const Model& model, const std::filesystem::path& path) {
+  onnx::save(model, path, {.external_data = data_file(model, path)});
+}
+
+void check_writable(const Model& model, const std::filesystem::path& path) {
+  const std::string beside = data_file(model, path);
   const AtomicFile probe(path);
+  if (beside.empty()) return probe.reserve(bytes_of_initializers(model));
+  const AtomicFile data(path.parent_path() / beside);
+  data.reserve(bytes_of_initializers(model));
 }
 
 }  // namespace graft::cli

@@ -28,6 +28,9 @@ void add_arguments(CLI::App& app, ComputeArguments& arguments);
 /// Sets the threads. Throws Error{device}, listing the devices, if there is none of that name.
 void apply(const ComputeArguments& arguments);
 
+/// Adds --seed: a whole number from 0 to 2^64 - 1.
+void add_seed_argument(CLI::App& app, std::uint64_t& seed, const char* help);
+
 struct DataArguments {
   std::string spec;
   std::int64_t batch = 64;
@@ -62,8 +65,8 @@ void check_data_fits(const Model& model, const Loss& loss, const std::string& ou
 /// Throws as onnx::save does. What is too large for one file has its data beside it, in PATH.data.
 void save_model(const Model& model, const std::filesystem::path& path);
 
-/// Throws Error{io} if no file could be written there: before work is done whose result would be
-/// lost.
-void check_writable(const std::filesystem::path& path);
+/// Throws Error{io} if `save_model` could not write the model there: before work is done whose
+/// result would be lost.
+void check_writable(const Model& model, const std::filesystem::path& path);
 
 }  // namespace graft::cli

@@ -71,8 +71,7 @@ Run add_edit(CLI::App& app) {
   app.add_option("--append", arguments->append,
                  "then add layers to the output, like flatten,linear:10");
   app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'");
-  app.add_option("--seed", arguments->seed, "of the weights of appended layers")
-      ->capture_default_str();
+  add_seed_argument(app, arguments->seed, "of the weights of appended layers");
   app.add_option("--out", arguments->out, "the ONNX file to write")->required();
   std::string usages = "layers (each also takes name=NAME):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;

@@ -54,7 +54,7 @@ std::string percent(double share) {
 }
 
 void print_json(const nlohmann::ordered_json& json) {
-  std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+  std::cout << json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 
 }  // namespace graft::cli

@@ -1,10 +1,15 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <csignal>
 #include <iostream>
 #include <new>
 
 #include "core/base/closest.h"
+#include "core/base/limits.h"
 #include "graft/version.h"
+#include "tools/graft/plain_output.h"
 #include "tools/graft/verb.h"
 
 namespace graft::cli {
@@ -81,6 +86,35 @@ ExitCode wrong_arguments(const CLI::App& app, const CLI::ParseError& error) {
   return wrong_use;
 }
 
+/// "--allow NAME=NUMBER", where NUMBER may be like 2G.
+void allow(const std::string& text) {
+  const std::size_t split = std::min(text.find('='), text.size());
+  Limits changed = limits();
+  std::string valid;
+  for (const NamedLimit& limit : named_limits()) {
+    valid += (valid.empty() ? "" : ", ") + std::string(limit.name);
+    if (limit.name != text.substr(0, split)) continue;
+    std::string number = text.substr(std::min(split + 1, text.size()));
+    const std::string error = number.empty() ? "empty" : CLI::AsSizeValue(false)(number);
+    std::int64_t value = 0;
+    const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (!error.empty() || code != std::errc() || end != number.data() + number.size() ||
+        value < 0) {
+      throw CLI::ValidationError("--allow", "'" + text + "' has no number, wanted one like 2G");
+    }
+    changed.*limit.value = value;
+    return set_limits(changed);
+  }
+  throw CLI::ValidationError("--allow", "'" + text + "' names no limit; valid: " + valid);
+}
+
+void add_allow(CLI::App& app) {
+  app.add_option_function<std::vector<std::string>>(
+         "--allow", [](const std::vector<std::string>& all) { std::ranges::for_each(all, allow); },
+         "NAME=NUMBER: raises a limit of what a file may ask for, as the error about it says")
+      ->allow_extra_args(false);
+}
+
 ExitCode run(int argc, char** argv) {
   CLI::App app("Graft trains ONNX models.", "graft");
   app.set_version_flag("--version", std::string(kVersion));
@@ -88,6 +122,7 @@ ExitCode run(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, Run>> verbs;
   for (const Verb& verb : kVerbs) {
     CLI::App* const added = app.add_subcommand(verb.name, verb.description);
+    add_allow(*added);
     verbs.emplace_back(added, verb.add(*added));
   }
   try {
@@ -127,6 +162,9 @@ ExitCode exit_code(ErrorKind kind) {
 
 int main(int argc, char** argv) {
   using namespace graft::cli;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
+  const PlainOutput plain_output(std::cout);
+  const PlainOutput plain_errors(std::cerr);
   try {
     const ExitCode code = run(argc, argv);
     if (!std::cout.flush()) {

@@ -63,7 +63,7 @@ Run add_new(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--classes", arguments->classes, "numbers that the net puts out")
       ->capture_default_str();
-  app.add_option("--seed", arguments->seed, "of the first weights")->capture_default_str();
+  add_seed_argument(app, arguments->seed, "of the first weights");
   app.add_option("--out", arguments->out, "the ONNX file to write")->required();
   return [arguments] { return make(*arguments); };
 }

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -17,13 +19,34 @@ namespace {
 
 volatile std::sig_atomic_t stop_asked = 0;
 
-/// From the first SIGINT or SIGTERM on `stop_asked` is set; the second ends the process as usual.
-void listen_for_interrupts() {
+/// Calls `handler` at the next Ctrl-C, request to end, or loss of the terminal; from the second of
+/// its kind on the process ends as usual.
+void at_interrupt(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = [](int /*signal*/) { stop_asked = 1; };
+  action.sa_handler = handler;
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
+/// While data are read there is nothing to save: the process ends at once.
+void end_when_interrupted() {
+  at_interrupt([](int /*signal*/) {
+    static constexpr std::string_view kText =
+        "graft: interrupted before the first update; nothing is written\n";
+    [[maybe_unused]] const ssize_t put = ::write(STDERR_FILENO, kText.data(), kText.size());
+    ::_exit(interrupted);
+  });
+}
+
+/// From now on training stops after the step, and what was reached is saved.
+void stop_when_interrupted() {
+  at_interrupt([](int /*signal*/) { stop_asked = 1; });
+}
+
+/// A reader that goes away (`| head -1`), or a terminal that does, must not end the training: its
+/// lines are lost, the model is not.
+void outlive_readers() {
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 std::vector<Transform> training_transforms(const TrainArguments& arguments) {
@@ -150,8 +173,10 @@ void fit(const TrainArguments& arguments, Trainer& trainer, DataLoader& loader,
                              bar.clear();
                              std::optional<Evaluation> measured;
                              if (validation != nullptr && stop_asked == 0) {
-                               measured = trainer.evaluate(*validation);
+                               measured =
+                                   trainer.evaluate(*validation, [] { return stop_asked == 0; });
                              }
+                             if (stop_asked != 0) measured.reset();  // of a part of the data
                              report.epoch(epoch, measured);
                              return stop_asked == 0;
                            }});
@@ -161,7 +186,9 @@ ExitCode train(const TrainArguments& arguments) {
   apply(arguments.compute);
   const std::vector<Transform> transforms = training_transforms(arguments);
   Model model = onnx::load(arguments.model);
-  check_writable(arguments.out);
+  check_writable(model, arguments.out);
+  outlive_readers();
+  end_when_interrupted();
   const WantedTypes wanted = wanted_types(model, arguments.loss.output);
   const std::shared_ptr<Dataset> dataset =
       open(arguments.data, arguments.data.spec, Split::train, wanted);
@@ -181,7 +208,7 @@ ExitCode train(const TrainArguments& arguments) {
   Trainer trainer(model, options);
   const Report report(arguments);
   report.start(model, trainer.train_step(), loss);
-  listen_for_interrupts();
+  stop_when_interrupted();
   fit(arguments, trainer, loader, validation ? &*validation : nullptr, report);
   save_model(model, arguments.out);
   report.end(trainer.train_step());

@@ -117,8 +117,7 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
   app.add_option("--epochs", arguments.epochs, "passes over the data")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--seed", arguments.seed, "of the order of samples, augmentation and Dropout")
-      ->capture_default_str();
+  add_seed_argument(app, arguments.seed, "of the order of samples, augmentation and Dropout");
   app.add_option("--clip-norm", arguments.clip_norm, "largest norm of all gradients together");
   app.add_option("--clip-value", arguments.clip_value, "largest magnitude of a gradient's element");
   app.add_option("--accumulate", arguments.accumulate, "batches whose gradients make one update")

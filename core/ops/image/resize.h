@@ -45,8 +45,8 @@ struct ResizeTable {
 
   /// One tap of weight 1, but for those outside: elements are moved, not computed with.
   bool only_moves() const;
-  /// The gradient: x from y.
-  ResizeTable transposed() const;
+  /// The gradient: x from y. Throws Error{unsupported} naming the node if its table is too large.
+  ResizeTable transposed(const Node& node) const;
 };
 
 /// The table that the node's attributes and the axis give.

@@ -173,7 +173,7 @@ Kernel make_resize_grad(KernelRequest& request) {
     }
     std::vector<AxisAndTable> axes;
     for (const ResizeAxis& axis : *changed) {
-      axes.push_back({axis.axis, resize_table(request.node(), axis).transposed()});
+      axes.push_back({axis.axis, resize_table(request.node(), axis).transposed(request.node())});
     }
     if (axes.empty()) {
       kernel = copy_kernel<T>(dx.size());

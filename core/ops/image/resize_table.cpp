@@ -185,7 +185,7 @@ bool ResizeTable::only_moves() const {
   return taps == 1 && std::ranges::count(weights, 1.0) + std::ssize(outside) == output;
 }
 
-ResizeTable ResizeTable::transposed() const {
+ResizeTable ResizeTable::transposed(const Node& node) const {
   ResizeTable result{.input = output, .output = input};
   const auto count = static_cast<std::size_t>(input);
   // The outputs that an input element goes to lie between these.
@@ -207,10 +207,7 @@ ResizeTable ResizeTable::transposed() const {
   for (std::size_t i = 0; i < count; ++i) {
     result.taps = std::max(result.taps, high[i] - low[i] + 1);
   }
-  if (result.taps > kMostTableEntries / std::max<std::int64_t>(input, 1)) {
-    fail(ErrorKind::unsupported, "the gradient of a resized axis of ", input,
-         " elements, one of which goes to ", result.taps);
-  }
+  require_small_table(node, input, result.taps);
   result.first.resize(count);
   result.weights.resize(count * static_cast<std::size_t>(result.taps));
   for (std::size_t i = 0; i < count; ++i) {

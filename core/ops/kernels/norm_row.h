@@ -98,12 +98,23 @@ struct TwoSums {
   }
 };
 
+/// A mean as kernels subtract it: (x - middle) - rest. `rest` is 0 but where T is too coarse for
+/// the mean: f32 numbers round 10^7 are 1 apart, and so may the mean be from its rounded form.
+template <class T>
+struct Center {
+  T middle;
+  T rest;
+};
+
 /// Mean and 1 / sqrt(variance + epsilon) of n elements, the variance that of the population. Two
-/// passes: squares of differences lose no digits to a large mean.
+/// passes: squares of differences lose no digits to a large mean. Where the mean is far from 0, a
+/// third finds what the first missed of it (Chan, Golub and LeVeque, "Algorithms for computing the
+/// sample variance", 1983, equation (1.7)).
 template <class T>
 struct Moments {
   double mean;
   double inv_std;
+  Center<T> center;
 
   Moments(const T* x, std::int64_t n, double epsilon) {
     const double share = n == 0 ? 0.0 : 1.0 / static_cast<double>(n);
@@ -114,7 +125,23 @@ struct Moments {
       const V difference = load_as<V>(x + i) - middle;
       sum += difference * difference;
     });
-    inv_std = 1.0 / std::sqrt(squares.a * share + epsilon);
+    const double variance = squares.a * share;
+    inv_std = 1.0 / std::sqrt(variance + epsilon);
+    center = {middle, T{0}};
+    constexpr double kFar = 100;  // deviations: T then still tells a thousandth of one
+    if (std::abs(mean) * inv_std > kFar) correct(x, n, variance, epsilon);
+  }
+
+ private:
+  void correct(const T* x, std::int64_t n, double variance, double epsilon) {
+    const TwoSums<T> differences(n, [x, this]<class V>(std::int64_t i, V& sum, V&) {
+      sum += load_as<V>(x + i) - center.middle;
+    });
+    const double missed = differences.a / static_cast<double>(n);
+    if (!std::isfinite(missed)) return;
+    mean = static_cast<double>(center.middle) + missed;
+    inv_std = 1.0 / std::sqrt(std::max(variance - missed * missed, 0.0) + epsilon);
+    center.rest = static_cast<T>(missed);
   }
 };
 
@@ -123,6 +150,7 @@ template <class T>
 struct RootMeanSquare {
   double mean = 0;
   double inv_std;
+  Center<T> center{};
 
   RootMeanSquare(const T* x, std::int64_t n, double epsilon) {
     const double share = n == 0 ? 0.0 : 1.0 / static_cast<double>(n);

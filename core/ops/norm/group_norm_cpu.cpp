@@ -53,7 +53,7 @@ Kernel make_forward(KernelRequest& request) {
         const T* const x = args.input<T>(0) + start;
         T* const y = args.output<T>() + start;
         const Moments<T> moments(x, by.size(), by.epsilon);
-        const T mean = static_cast<T>(moments.mean);
+        const auto [middle, rest] = moments.center;
         for (std::int64_t c = 0; c < by.channels; ++c) {
           const std::int64_t channel = group * by.channels + c;
           const T slope =
@@ -61,7 +61,7 @@ Kernel make_forward(KernelRequest& request) {
           const T bias = args.input<T>(2)[channel];
 #pragma omp simd
           for (std::int64_t i = c * by.inner; i < (c + 1) * by.inner; ++i) {
-            y[i] = (x[i] - mean) * slope + bias;
+            y[i] = (x[i] - middle - rest) * slope + bias;
           }
         }
       });
@@ -81,7 +81,8 @@ template <class T>
 void differentiate(const Groups& by, const T* dy, const T* x, const T* scale, ChannelSums* sums,
                    T* dx) {
   const Moments<T> moments(x, by.size(), by.epsilon);
-  const T mean = static_cast<T>(moments.mean);
+  const T middle = moments.center.middle;
+  const T rest = moments.center.rest;
   double flat = 0;
   double moment = 0;
   for (std::int64_t c = 0; c < by.channels; ++c) {
@@ -90,7 +91,7 @@ void differentiate(const Groups& by, const T* dy, const T* x, const T* scale, Ch
     const TwoSums<T> channel(by.inner, [=]<class V>(std::int64_t i, V& to_flat, V& to_moment) {
       const V gradient = load_as<V>(d + i);
       to_flat += gradient;
-      to_moment += gradient * (load_as<V>(from + i) - mean);
+      to_moment += gradient * (load_as<V>(from + i) - middle - rest);
     });
     sums[c] = {channel.a, channel.b * moments.inv_std};
     flat += sums[c].flat * static_cast<double>(scale[c]);
@@ -103,7 +104,7 @@ void differentiate(const Groups& by, const T* dy, const T* x, const T* scale, Ch
     const T slope = static_cast<T>(static_cast<double>(scale[c]) * moments.inv_std);
 #pragma omp simd
     for (std::int64_t i = c * by.inner; i < (c + 1) * by.inner; ++i) {
-      dx[i] = dy[i] * slope + (x[i] - mean) * curve + offset;
+      dx[i] = dy[i] * slope + (x[i] - middle - rest) * curve + offset;
     }
   }
 }

@@ -46,19 +46,19 @@ Store store_of(DType dtype) {
 
 /// y = (x - mean) * inv_std * scale + bias; a null scale counts as 1, a null bias as 0. y may be x.
 template <class T>
-void normalize_row(const T* x, std::int64_t n, double mean, double inv_std, const T* scale,
-                   const T* bias, T* y) {
-  const T middle = static_cast<T>(mean);
+void normalize_row(const T* x, std::int64_t n, const Center<T>& center, double inv_std,
+                   const T* scale, const T* bias, T* y) {
+  const auto [middle, rest] = center;
   const T slope = static_cast<T>(inv_std);
   if (scale == nullptr) {
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - middle) * slope;
+    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - middle - rest) * slope;
   } else if (bias == nullptr) {
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - middle) * slope * scale[i];
+    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - middle - rest) * slope * scale[i];
   } else {
 #pragma omp simd
-    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - middle) * slope * scale[i] + bias[i];
+    for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - middle - rest) * slope * scale[i] + bias[i];
   }
 }
 
@@ -88,7 +88,7 @@ class RowBlock {
   RowBlock(const T* x, std::int64_t count, const Rows& rows) : count_(count), length_(rows.length) {
     for (std::int64_t i = 0; i < count; ++i) {
       const Stats<T> stats(x + i * length_, length_, rows.epsilon);
-      moments_[static_cast<std::size_t>(i)] = {stats.mean, stats.inv_std};
+      moments_[static_cast<std::size_t>(i)] = {stats.mean, stats.inv_std, stats.center};
     }
   }
 
@@ -97,20 +97,22 @@ class RowBlock {
 
   void normalize(const T* x, const T* scale, const T* bias, T* y) const {
     for (std::int64_t i = 0; i < count_; ++i) {
-      normalize_row(x + i * length_, length_, mean(i), inv_std(i), scale, bias, y + i * length_);
+      normalize_row(x + i * length_, length_, moments_[static_cast<std::size_t>(i)].center,
+                    inv_std(i), scale, bias, y + i * length_);
     }
   }
 
  private:
   static constexpr std::int64_t kMost = 8;
-  struct Pair {
+  struct RowMoments {
     double mean;
     double inv_std;
+    Center<T> center;
   };
 
   std::int64_t count_;
   std::int64_t length_;
-  std::array<Pair, kMost> moments_;
+  std::array<RowMoments, kMost> moments_;
 };
 
 template <template <class> class Stats>
@@ -187,13 +189,14 @@ void flush(T* run, double* total, std::int64_t n) {
 /// With h = (x - mean) * s, g = dy * scale: dx = s (g - mean(g) - h mean(g h)), mean(g) only where
 /// a mean was subtracted; adds dy * h to dscale and dy to dbias.
 template <class T, bool kCentered>
-void differentiate_row(const T* dy, const T* x, const T* scale, std::int64_t n, double mean,
-                       double inv_std, T* dx, T* dscale, T* dbias) {
-  const T middle = static_cast<T>(mean);
+void differentiate_row(const T* dy, const T* x, const T* scale, std::int64_t n,
+                       const Center<T>& center, double inv_std, T* dx, T* dscale, T* dbias) {
+  const T middle = center.middle;
+  const T rest = center.rest;
   const TwoSums<T> sums(n, [=]<class V>(std::int64_t i, V& flat, V& moment) {
     const V g = load_as<V>(dy + i) * load_as<V>(scale + i);
     flat += g;
-    moment += g * (load_as<V>(x + i) - middle);
+    moment += g * (load_as<V>(x + i) - middle - rest);
   });
   const double share = n == 0 ? 0.0 : 1.0 / static_cast<double>(n);
   const T slope = static_cast<T>(inv_std);
@@ -202,7 +205,7 @@ void differentiate_row(const T* dy, const T* x, const T* scale, std::int64_t n, 
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
     const T d = dy[i];
-    const T centered = x[i] - middle;
+    const T centered = x[i] - middle - rest;
     dx[i] = d * scale[i] * slope + centered * curve + offset;
     dscale[i] += d * centered * slope;
     if constexpr (kCentered) dbias[i] += d;
@@ -222,8 +225,9 @@ void differentiate_piece(const Rows& rows, const KernelArgs& args, std::int64_t 
   for (std::int64_t row = rows.count * piece / pieces, in_run = 1; row < last; ++row, ++in_run) {
     const T* const x = args.input<T>(1) + row * n;
     const Stats<T> stats(x, n, rows.epsilon);
-    differentiate_row<T, kCentered>(args.input<T>(0) + row * n, x, args.input<T>(2), n, stats.mean,
-                                    stats.inv_std, args.output<T>() + row * n, run, run + n);
+    differentiate_row<T, kCentered>(args.input<T>(0) + row * n, x, args.input<T>(2), n,
+                                    stats.center, stats.inv_std, args.output<T>() + row * n, run,
+                                    run + n);
     if (in_run % ParameterSums<T>::kRowsPerRun == 0) flush(run, total, 2 * n);
   }
   flush(run, total, 2 * n);

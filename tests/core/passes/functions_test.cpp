@@ -5,11 +5,13 @@
 #include "core/graph/verify.h"
 #include "core/passes/pass.h"
 #include "tests/core/error_of.h"
+#include "tests/core/other_limits.h"
 
 namespace graft::passes {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
+using testing::OtherLimits;
 
 ValueType f32(const Shape& shape) {
   return {DType::f32, SymShape(shape)};
@@ -114,6 +116,48 @@ TEST(Functions, ThatCallThemselvesAreRefused) {
   const Error error = error_of([&] { upgrade_opset(model); });
   EXPECT_EQ(error.kind(), ErrorKind::model);
   EXPECT_THAT(error.what(), HasSubstr("deeper than"));
+}
+
+/// my.f0(x) = Relu(x), and each of the next calls the one before twice.
+Model doubling(int levels) {
+  Model model = calling("f" + std::to_string(levels - 1));
+  for (int level = 0; level < levels; ++level) {
+    Function function{.domain = "my", .name = "f" + std::to_string(level)};
+    function.body = std::make_unique<Graph>(function.name);
+    Value* x = function.body->add_input("x", {});
+    if (level == 0) {
+      x = function.body->add_node("Relu", "", {x}, {"y"})->output();
+    } else {
+      const std::string callee = "f" + std::to_string(level - 1);
+      x = function.body->add_node(callee, "my", {x}, {"y"})->output();
+      x = function.body->add_node(callee, "my", {x}, {"z"})->output();
+    }
+    function.body->add_output(x);
+    model.functions.push_back(std::move(function));
+  }
+  return model;
+}
+
+/// Bodies of 1, 2, 4 and 8 nodes are spliced 8, 4, 2 times and once; the file has 8 nodes.
+TEST(Functions, InlinedNodesHaveALimit) {
+  const OtherLimits enough({.inlined_nodes = 8, .inlined_share = 3});
+  Model model = doubling(4);
+  EXPECT_NO_THROW(upgrade_opset(model));
+  EXPECT_EQ(model.graph().node_count(), 8U);
+  const OtherLimits few({.inlined_nodes = 7, .inlined_share = 3});
+  Model same = doubling(4);
+  const Error error = error_of([&] { upgrade_opset(same); });
+  EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  EXPECT_THAT(error.what(), HasSubstr("the limit is 31; --allow nodes=NUMBER raises it"));
+}
+
+TEST(Functions, CallsWithinCallsHaveALimit) {
+  const OtherLimits enough({.call_depth = 5});
+  Model model = doubling(5);
+  EXPECT_NO_THROW(upgrade_opset(model));
+  const OtherLimits few({.call_depth = 4});
+  Model same = doubling(5);
+  EXPECT_THAT(error_of([&] { upgrade_opset(same); }).what(), HasSubstr("--allow calls=NUMBER"));
 }
 
 TEST(Functions, UnknownOpsInThemAreListed) {

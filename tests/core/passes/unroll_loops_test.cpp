@@ -4,9 +4,12 @@
 
 #include "core/graph/print.h"
 #include "core/passes/pass.h"
+#include "tests/core/other_limits.h"
 
 namespace graft::passes {
 namespace {
+
+using testing::OtherLimits;
 
 ValueType f32(const Shape& shape) {
   return {DType::f32, SymShape(shape)};
@@ -63,6 +66,14 @@ TEST(UnrollLoops, LeavesALoopOfMillionsOfTurns) {
   const auto graph = loop_graph(true);
   graph->find("turns")->set_initializer(Tensor::scalar<std::int64_t>(1 << 24));
   EXPECT_FALSE(unroll_loops(*graph));
+}
+
+/// A turn makes two nodes, and what they are joined by is not counted.
+TEST(UnrollLoops, TheLimitCanBeRaised) {
+  const OtherLimits few({.unrolled_nodes = 6});
+  EXPECT_FALSE(unroll_loops(*loop_graph(true)));
+  const OtherLimits enough({.unrolled_nodes = 7});
+  EXPECT_TRUE(unroll_loops(*loop_graph(true)));
 }
 
 /// A loop of 300 turns whose body is a loop of 300 turns.

@@ -122,7 +122,8 @@ TEST(Validator, Bodies) {
     deep = "node { op_type: 'If' input: 'x' output: 'o" + std::to_string(i) +
            "' attribute { name: 'then_branch' type: GRAPH g { name: 'b' " + deep + "} } } ";
   }
-  expect_graph_refused(kIo + deep, "graphs nest deeper than 64");
+  expect_graph_refused(kIo + deep,
+                       "graphs nest deeper; the limit is 64; --allow bodies=NUMBER raises it");
 }
 
 TEST(Validator, Tensors) {

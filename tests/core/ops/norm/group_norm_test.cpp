@@ -18,6 +18,19 @@ Tensor four() {
 
 const Attributes kTwoGroups{{"num_groups", 2}, {"epsilon", AttributeValue(0.0F)}};
 
+/// Numbers of f32 round 10^7 are 1 apart: the mean lies between two of them.
+TEST(GroupNorm, AMeanOfTenMillionCostsNoDigits) {
+  const auto normalized = [](DType dtype) {
+    std::vector<double> numbers;
+    for (int i = 0; i < 64; ++i) numbers.push_back(1e7 + i * i % 13);
+    const Tensor x = Tensor::from<double>({1, 2, 32}, numbers).cast(dtype);
+    const Tensor ones = Tensor::full(dtype, {2}, 1);
+    return to_double(call_op("GroupNormalization", {x, ones, ones}, {{"num_groups", 1}})[0]);
+  };
+  EXPECT_THAT(normalized(DType::f32),
+              ::testing::Pointwise(::testing::DoubleNear(1e-5), normalized(DType::f64)));
+}
+
 TEST(GroupNorm, ScalesEachChannel) {
   const Tensor scale = Tensor::from<float>({4}, {1, 2, 3, 4});
   const Tensor bias = Tensor::from<float>({4}, {0, 0, 0, 10});

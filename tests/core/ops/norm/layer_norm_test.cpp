@@ -31,6 +31,34 @@ TEST(LayerNorm, UsesThePopulationVariance) {
   EXPECT_THAT(floats(y[2]), ElementsAre(1));
 }
 
+/// 64 numbers round 10^7, where those of f32 are 1 apart; their mean is no f32 number.
+Tensor far_row(DType dtype) {
+  std::vector<double> row;
+  for (int i = 0; i < 64; ++i) row.push_back(1e7 + i * i % 13 - (i % 3 == 0 ? 5 : 0));
+  return Tensor::from<double>({1, 64}, row).cast(dtype);
+}
+
+/// Of f32 against f64, whose digits are enough.
+TEST(LayerNorm, AMeanOfTenMillionCostsNoDigits) {
+  const auto normalized = [](DType dtype) {
+    const Tensor ones = Tensor::full(dtype, {64}, 1);
+    return to_double(call_op("LayerNormalization", {far_row(dtype), ones, ones})[0]);
+  };
+  const auto gradients = [](DType dtype) {
+    const Tensor dy = call_op("Sub", {far_row(dtype), Tensor::full(dtype, {1}, 1e7)})[0];
+    std::vector<double> all;
+    for (const Tensor& one : call_internal_op(
+             "LayerNormGrad", {dy, far_row(dtype), Tensor::full(dtype, {64}, 1)}, {}, 3)) {
+      for (const double number : to_double(one)) all.push_back(number);
+    }
+    return all;
+  };
+  EXPECT_THAT(normalized(DType::f32),
+              ::testing::Pointwise(::testing::DoubleNear(1e-5), normalized(DType::f64)));
+  EXPECT_THAT(gradients(DType::f32),
+              ::testing::Pointwise(::testing::DoubleNear(1e-4), gradients(DType::f64)));
+}
+
 TEST(LayerNorm, EpsilonStandsUnderTheRoot) {
   const std::vector<Tensor> y = call_op("LayerNormalization", {pair(), Tensor::scalar(1.0F)},
                                         {{"epsilon", AttributeValue(3.0F)}}, 3);

@@ -1,0 +1,45 @@
+// `graft inspect` of files that ask for gigabytes and hours: it ends soon, and stays small.
+#include "io/onnx.h"
+#include "tests/tools/bombs/bomb.h"
+#include "tests/tools/tool_test.h"
+
+namespace graft {
+namespace {
+
+using testing::Bomb;
+using testing::Outcome;
+
+constexpr std::size_t kLargestFile = 1 << 21;
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+/// Of all threads; sanitizers slow a program down.
+#ifdef NDEBUG
+constexpr double kMostSeconds = 3;
+#else
+constexpr double kMostSeconds = 60;
+#endif
+
+class Bombs : public testing::ToolTest, public ::testing::WithParamInterface<Bomb> {};
+
+TEST_P(Bombs, AreInspectedInAGigabyteAndThreeSeconds) {
+  const std::string file = path(GetParam().name + ".onnx");
+  onnx::save(GetParam().make(), file);
+  ASSERT_LT(std::filesystem::file_size(file), kLargestFile);
+  const Outcome outcome = testing::run_graft({"inspect", file});
+  EXPECT_TRUE(outcome.code >= 0 && outcome.code < 100) << outcome.code << ' ' << outcome.error;
+  EXPECT_LT(outcome.peak_bytes, kMostBytes) << outcome.out;
+  EXPECT_LT(outcome.cpu_seconds, kMostSeconds) << outcome.out;
+}
+
+std::vector<Bomb> all_bombs() {
+  std::vector<Bomb> bombs = testing::growing_bombs();
+  for (const auto& more : {testing::working_bombs(), testing::nesting_bombs()}) {
+    bombs.insert(bombs.end(), more.begin(), more.end());
+  }
+  return bombs;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Bombs, ::testing::ValuesIn(all_bombs()),
+                         [](const auto& bomb) { return bomb.param.name; });
+
+}  // namespace
+}  // namespace graft
