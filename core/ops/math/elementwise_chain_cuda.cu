@@ -1,7 +1,6 @@
 // One kernel for all element-wise ops and chains of them. A thread takes four elements at a time
 // and keeps the values between links in shared memory: registers could not be told by number.
-//
-// Long: apply, for it has a case of one line or two for each op.
+// Long: apply, a case for each op.
 #include "core/device/cuda/grid.h"
 #include "core/device/cuda/numbers.h"
 #include "core/ops/math/link_functions_cuda.h"
