@@ -110,6 +110,7 @@ function(graft_test folder)
   graft_program(${name} FOLDER tests SOURCES ${sources} LINK ${arg_LINK} GTest::gmock
                 GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${graft_test_options})
+  target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
   graft_see_sources(${name})
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST

@@ -42,10 +42,12 @@ if(GRAFT_SANITIZE)
   set(graft_sanitize_options -fsanitize=${GRAFT_SANITIZE} -fno-sanitize-recover=all
                              -fno-omit-frame-pointer)
 endif()
+# Tests are compiled often and run for moments.
+set(graft_test_options $<$<CONFIG:Release>:-O1>)
 # Tests do without the checks of each pointer, which double the time to compile them: the libraries
 # have them, and addresses are checked everywhere.
 if(GRAFT_SANITIZE MATCHES "undefined")
-  set(graft_test_options -fno-sanitize=null,alignment,object-size,vptr)
+  list(APPEND graft_test_options -fno-sanitize=null,alignment,object-size,vptr)
 endif()
 
 # Gives one target the options above and OpenMP, which headers use as well as sources.
