@@ -9,12 +9,6 @@
 namespace graft {
 namespace {
 
-/// A formula of the program's own has no row: it is not looked up by name and has no settings.
-template <class T>
-concept HasRow = requires {
-  T::row();
-};
-
 /// What the row says, of the optimizer that it is.
 template <HasRow T>
 OptimizerRow<T> row_of(const T& /*optimizer*/) {

@@ -45,6 +45,12 @@ struct OptimizerRow {
   std::string_view (*needs_f32)(const T& optimizer) = nullptr;
 };
 
+/// Not so a formula of the program's own: it is not looked up by name and has no settings.
+template <class T>
+concept HasRow = requires {
+  T::row();
+};
+
 /// A setting as a number; a switch that is on is 1.
 template <class T>
 float number(const OptimizerSetting<T>& setting, const T& optimizer) {
