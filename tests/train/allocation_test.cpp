@@ -91,6 +91,8 @@ void* operator new(std::size_t bytes) {
 void* operator new[](std::size_t bytes) {
   return counted_allocation(bytes, __builtin_return_address(0));
 }
+// Where only one of a pair is inlined, the compiler takes the other's for its own.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
