@@ -65,6 +65,18 @@ def chain():
          {"body": body})
 
 
+def update_chain():
+    # Gradient descent with momentum; the variables come first, and results stand where they do.
+    body = {"inputs": ["p", "v", "g", "rate", "share"], "outputs": ["new_p", "new_v"],
+            "nodes": [["Mul", ["v", "share"], "kept"], ["Add", ["kept", "g"], "new_v"],
+                      ["Mul", ["rate", "new_v"], "step"], ["Sub", ["p", "step"], "new_p"]]}
+    p, v, g = (uniform(f"update_chain{i}", SHAPE) for i in range(3))
+    rate, share = f32(0.1), f32(0.9)
+    new_v = v * np.float64(share) + g
+    case("UpdateChain", "momentum", [p, v, g, rate, share],
+         [p - np.float64(rate) * new_v, new_v], {"body": body})
+
+
 def philox(seed, stream, counter):
     """Philox 4x32-10 of Salmon et al. (2011), four words."""
     mask = 0xFFFFFFFF
@@ -102,4 +114,5 @@ def dropout():
 def add():
     activations()
     chain()
+    update_chain()
     dropout()
