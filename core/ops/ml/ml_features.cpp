@@ -125,6 +125,7 @@ void register_ml_features(OpRegistry& registry) {
                 .outputs = {{"Y"}},
                 .attributes = {{"inputdimensions", AttributeType::integers}},
                 .infer = infer_feature_vectorizer,
+                .only_moves = true,
                 .backward = kInferenceOnly,
                 .samples = feature_vectorizer_samples});
 }

@@ -229,9 +229,12 @@ std::vector<Sample> quantize_samples() {
   samples.push_back({"i16", {x, scales({}), zeros({}, DType::i16)}});
   samples.push_back({"i4", {x, scales({})}, to(DType::i4)});
   samples.push_back({"u2", {x, scales({})}, to(DType::u2)});
-  samples.push_back({"f8e4m3fn", {x, scales({})}, to(DType::f8e4m3fn)});
-  samples.push_back({"f4e2m1", {x, scales({})}, to(DType::f4e2m1)});
   for (Sample& sample : samples) sample.short_absolute = 1.0;
+  // The largest steps between numbers of these types.
+  samples.push_back({"f8e4m3fn", {x, scales({})}, to(DType::f8e4m3fn)});
+  samples.back().short_absolute = 32.0;
+  samples.push_back({"f4e2m1", {x, scales({})}, to(DType::f4e2m1)});
+  samples.back().short_absolute = 2.0;
   return samples;
 }
 
@@ -313,6 +316,7 @@ void register_quantize(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .infer = infer_straight_through,
                 .aliases = {{0, 0, AliasKind::view}},
+                .only_moves = true,
                 .backward = straight_through_rule,
                 .samples = straight_through_samples});
 }
