@@ -98,7 +98,9 @@ TEST_F(Events, ASignalWhileDataAreReadEndsTheProcess) {
   folder_.write("long.csv", lines);
   Process process({GRAFT_BINARY, "train", model_, "--data", "csv:" + path("long.csv"), "--out",
                    path("out.onnx"), "--epochs", "1"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int i = 0; i < 500 && !process.handles(SIGTERM); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
   process.signal(SIGTERM);
   const Outcome outcome = process.wait();
   EXPECT_THAT(outcome, FailsWith(4, "interrupted before the first update; nothing is written"));

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace graft::testing {
 namespace {
@@ -69,6 +70,15 @@ std::string Process::output() const {
 
 void Process::signal(int number) const {
   kill(id_, number);
+}
+
+bool Process::handles(int signal) const {
+  const std::string status = read_all("/proc/" + std::to_string(id_) + "/status");
+  constexpr std::string_view kCaught = "SigCgt:";
+  const std::size_t at = status.find(kCaught);
+  if (at == std::string::npos) return false;
+  const auto caught = std::strtoull(status.c_str() + at + kCaught.size(), nullptr, 16);
+  return (caught >> static_cast<unsigned>(signal - 1) & 1U) != 0;
 }
 
 Outcome Process::wait() {

@@ -30,6 +30,8 @@ class Process {
   /// What it has written to stdout so far.
   std::string output() const;
   void signal(int number) const;
+  /// Whether the signal would be handed to a function of the program.
+  bool handles(int signal) const;
   Outcome wait();
 
  private:
