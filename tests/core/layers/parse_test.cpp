@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/core/error_of.h"
 
 namespace graft {
@@ -47,6 +49,17 @@ TEST(ParseLayers, ReadsArguments) {
   EXPECT_EQ(only<Softmax>("softmax:1").axis, 1);
   EXPECT_EQ(only<LogSoftmax>("log_softmax").axis, -1);
   EXPECT_EQ(only<BatchNorm>("batchnorm:momentum=0.99").momentum, 0.99F);
+}
+
+TEST(ParseLayers, KnowsEachKind) {
+  std::set<std::size_t> kinds;
+  for (const std::string& usage : layer_usages()) {
+    const std::string name = usage.substr(0, usage.find_first_of(":["));
+    const bool wants_size = usage.starts_with(name + ":");
+    kinds.insert(parse_layers(wants_size ? name + ":3" : name).at(0).index());
+  }
+  constexpr std::size_t kResidual = 1;  // holds layers, which a line of text cannot
+  EXPECT_EQ(kinds.size(), std::variant_size_v<AnyLayer> - kResidual);
 }
 
 TEST(ParseLayers, RefusesWhatItDoesNotKnow) {
