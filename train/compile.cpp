@@ -97,16 +97,19 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   step.refuse_open_shapes();
   passes::run_passes(passes::kTrainingForm, graph, context);
   add("add_loss", [&] { step.add_loss(request.target); });
-  passes::run_passes(passes::kForwardWithLoss, graph, context);
+  passes::run_passes(
+      request.is_exported ? passes::kExportedForward : passes::kForwardWithLoss, graph, context);
   if (trains) {
     add("add_gradients", [&] { step.add_gradients(request.trained.parameters); });
     add("add_updates",
         [&] { step.add_updates(request.kind, request.trained.ties, *request.state); });
   }
-  passes::run_passes(passes::kWholeStep, graph, context);
+  if (request.is_exported) add("return_variables", [&] { step.return_variables(); });
+  passes::run_passes(request.is_exported ? passes::kExportedStep : passes::kWholeStep, graph,
+                     context);
   CompiledGraph result{step.take_graph(), {"loss", "prediction"}};
-  const std::vector<std::string>& gradients = step.gradient_names();
-  result.outputs.insert(result.outputs.end(), gradients.begin(), gradients.end());
+  const std::vector<std::string>& more = step.further_outputs();
+  result.outputs.insert(result.outputs.end(), more.begin(), more.end());
   return result;
 }
 

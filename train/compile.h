@@ -42,11 +42,15 @@ struct CompileRequest {
   Trained trained = {};
   /// State that it holds is taken from there; new state is added.
   StateTensors* state = nullptr;
+  /// For other runtimes: in ops of ONNX alone, and the new contents of variables are outputs.
+  bool is_exported = false;
   passes::PassLog* log = nullptr;
 };
 
 struct CompiledGraph {
   std::unique_ptr<Graph> graph;
+  /// "loss", "prediction", then the parameters whose gradients follow, or the variables whose new
+  /// contents do.
   std::vector<std::string> outputs;
 };
 
@@ -59,7 +63,8 @@ struct Compiled {
 /// Builds the step's graph for batches of given types: forward, loss, gradients, updates. Its
 /// inputs are the model's, then `target`, and, but for StepKind::evaluate, `lr` (f32 scalar) and
 /// `step` (i64 scalar). `model`: in the newest form, what changes between runs marked as variable.
-/// Throws what TrainStep::run says of batches that do not fit and gradients that cannot pass.
+/// Throws what TrainStep::run says of batches that do not fit and gradients that cannot pass, and
+/// Error{unsupported} if an exported step needs an op that ONNX lacks.
 CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
                             const CompileRequest& request);
 

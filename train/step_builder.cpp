@@ -143,11 +143,25 @@ void StepBuilder::update(const Expr& lr, const Expr& step, const std::vector<Tie
   }
 }
 
+void StepBuilder::return_variables() {
+  std::vector<Value*> outputs = graph_->outputs();
+  for (const auto& node : graph_->nodes()) {
+    for (const Alias& alias : OpRegistry::instance().get(*node).aliases) {
+      Value* const variable = node->input(alias.input);
+      Value* const content = node->output(alias.output);
+      if (alias.kind != AliasKind::state || variable == nullptr || content == nullptr) continue;
+      outputs.push_back(content);
+      further_outputs_.push_back(variable->name());
+    }
+  }
+  graph_->set_outputs(outputs);
+}
+
 void StepBuilder::return_gradients() {
   std::vector<Value*> outputs = graph_->outputs();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     outputs.push_back(gradients_[i].value());
-    gradient_names_.push_back(parameters_[i]->name());
+    further_outputs_.push_back(parameters_[i]->name());
   }
   graph_->set_outputs(outputs);
 }

@@ -58,8 +58,11 @@ class StepBuilder {
   /// StepKind::evaluate has none of this.
   void add_updates(StepKind kind, const std::vector<Tie>& ties, StateTensors& state);
 
-  /// The parameters whose gradients are further outputs, in their order.
-  const std::vector<std::string>& gradient_names() const { return gradient_names_; }
+  /// Makes the new contents of all variables outputs, so that they can be inputs as well.
+  void return_variables();
+
+  /// Those whose gradients or new contents are outputs behind loss and prediction, in their order.
+  const std::vector<std::string>& further_outputs() const { return further_outputs_; }
 
   std::unique_ptr<Graph> take_graph() { return std::move(graph_); }
 
@@ -75,7 +78,7 @@ class StepBuilder {
   std::optional<Builder> builder_;  // of gradients and updates
   std::vector<Value*> parameters_;
   std::vector<Expr> gradients_;  // of these
-  std::vector<std::string> gradient_names_;
+  std::vector<std::string> further_outputs_;
 };
 
 }  // namespace graft

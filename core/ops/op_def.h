@@ -102,6 +102,10 @@ enum class Draws {
   by_node,        ///< from a stream of the node's own: a copy of it may draw others
 };
 
+/// Writes the node in ops of ONNX, so that other runtimes can run it; all shapes are known. Returns
+/// one value an output, in the node's element types; an empty one where nobody reads it.
+using Lowering = std::vector<Expr> (*)(const Node& node, Builder& builder);
+
 /// The op that does what an update does with a gradient that is a product of matrices, and makes
 /// that itself. It reads one factor in place of the gradient, and the other as its last input.
 struct ProductForm {
@@ -142,6 +146,8 @@ struct OpDef {
   /// to parts of their own results.
   bool is_activation = false;
   ProductForm product_form = {};
+  /// Of an internal op: the same in ops of ONNX. Null where there is none.
+  Lowering lower = nullptr;
   Backward backward;  ///< no default: each op says how it is differentiated, or why not
   Samples samples;    ///< an op without samples fails the sweep
 

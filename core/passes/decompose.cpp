@@ -4,6 +4,7 @@
 #include "core/ops/kernel.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
+#include "core/passes/replace_node_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -28,14 +29,7 @@ bool decompose_once(Graph& graph, const Wants& wants) {
     const OpDef* const def = OpRegistry::instance().find(*node);
     if (def == nullptr || def->backward.decomposition() == nullptr || !wants(*node)) continue;
     Builder builder(graph, node);
-    const std::vector<Expr> results = def->backward.decomposition()->expand(*node, builder);
-    for (int i = 0; i < node->output_count(); ++i) {
-      Value* const output = node->output(i);
-      if (output != nullptr && !output->is_unused()) {
-        graph.replace_all_uses(output, results.at(static_cast<std::size_t>(i)).value());
-      }
-    }
-    graph.remove(node);
+    replace_node(graph, node, def->backward.decomposition()->expand(*node, builder));
     changed = true;
   }
   return changed;

@@ -58,6 +58,11 @@ bool settle(Graph& graph);
 /// Replaces nodes whose row gives a decomposition by their simpler ops. All shapes must be known.
 bool decompose(Graph& graph);
 
+/// Writes each op that only Graft knows in ops of ONNX, as its row says (OpDef::lower). All shapes
+/// must be known. Throws Error{unsupported} that lists the ops that cannot be written so, and then
+/// leaves the graph half done.
+bool lower(Graph& graph);
+
 /// The same for those nodes only for which the device has no kernel: for plans without gradients.
 /// Nodes whose shapes are not known yet stay.
 bool decompose_where_needed(Graph& graph, Device& device);

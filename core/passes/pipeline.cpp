@@ -137,6 +137,19 @@ constexpr Pass kWholeStepPasses[] = {
     {"fuse_product_updates", on<fuse_product_updates>, kForTraining},
 };
 
+// Other runtimes know none of our ops, so nothing is fused.
+constexpr Pass kExportedForwardPasses[] = {
+    {"decompose", on<decompose>},
+};
+
+// Not folded again: a constant takes the space of one number, what it spreads to is written as ops.
+constexpr Pass kExportedStepPasses[] = {
+    {"settle", all<kSettle>},
+    {"lower", on<lower>},
+    {"eliminate_dead", on<eliminate_dead>},
+    {"infer_shapes", on<infer_shapes>},
+};
+
 constexpr Pass kPlanningPasses[] = {
     {"choose_layouts", on<choose_layouts>}, {"fuse_addends", on<fuse_addends>},
     {"fuse_updates", on<fuse_updates>},     {"fuse_chains", on<fuse_chains>},
@@ -159,13 +172,15 @@ constexpr Pipeline kOneOp{"one op", kOneOpPasses};
 constexpr Pipeline kTrainingForm{"training form", kTrainingFormPasses};
 constexpr Pipeline kForwardWithLoss{"forward with loss", kForwardWithLossPasses};
 constexpr Pipeline kWholeStep{"whole step", kWholeStepPasses};
+constexpr Pipeline kExportedForward{"exported forward", kExportedForwardPasses};
+constexpr Pipeline kExportedStep{"exported step", kExportedStepPasses};
 constexpr Pipeline kPlanning{"planning", kPlanningPasses};
 
 std::span<const Pipeline* const> pipelines() {
   static constexpr std::array kAll{
       &kNewestForm,      &kSettle,        &kBound,   &kUnrolled,  &kStepShapes, &kOpenGradientPath,
       &kOutputTypes,     &kGradientModel, &kForward, &kInference, &kOneOp,      &kTrainingForm,
-      &kForwardWithLoss, &kWholeStep,     &kPlanning};
+      &kForwardWithLoss, &kWholeStep,     &kExportedForward, &kExportedStep, &kPlanning};
   return kAll;
 }
 

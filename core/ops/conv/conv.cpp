@@ -1,4 +1,5 @@
 #include "core/ops/conv/conv_cost.h"
+#include "core/ops/conv/conv_lowering.h"
 #include "core/ops/kernels/conv_expr.h"
 #include "core/ops/kernels/conv_geometry.h"
 #include "core/ops/registry.h"
@@ -257,6 +258,7 @@ void register_conv(OpRegistry& registry) {
                 .aliases = {{0, 2, AliasKind::in_place}},
                 .layout = {LayoutRule::Kind::each, {0, 2}, {0}},
                 .multiply_adds = spreading_multiply_adds,
+                .lower = lower_conv_input_grad,
                 .backward = conv_input_grad_rule,
                 .samples = conv_input_grad_samples});
   // dw of Conv, of the shape given as attribute; and the bias gradient: dy summed but for channels.
@@ -268,6 +270,7 @@ void register_conv(OpRegistry& registry) {
                 .infer = infer_conv_weight_grad,
                 .layout = {LayoutRule::Kind::each, {0, 1}, {}},
                 .multiply_adds = weight_grad_multiply_adds,
+                .lower = lower_conv_weight_grad,
                 .backward = conv_weight_grad_rule,
                 .samples = conv_weight_grad_samples});
 }

@@ -1,4 +1,5 @@
 #include "core/ops/image/resize.h"
+#include "core/ops/image/resize_lowering.h"
 #include "core/ops/kernels/window.h"
 #include "core/ops/registry.h"
 
@@ -217,6 +218,7 @@ void register_resize(OpRegistry& registry) {
                 .outputs = {{"dx"}},
                 .attributes = attributes,
                 .infer = infer_resize_grad,
+                .lower = lower_resize_grad,
                 .backward = resize_grad_rule,
                 .samples = resize_grad_samples});
 }

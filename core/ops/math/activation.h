@@ -41,7 +41,8 @@ inline void infer_activation_gradient(InferContext& context) {
 
 /// Row of the fused gradient of an activation: dX from what was saved (X or Y) and dY.
 inline OpDef activation_gradient_row(std::string_view name, std::string_view saved,
-                                     std::vector<AttributeDef> attributes, Samples samples) {
+                                     std::vector<AttributeDef> attributes, Lowering lower,
+                                     Samples samples) {
   return {.name = name,
           .domain = kInternalDomain,
           .inputs = {{saved}, {"dY"}},
@@ -50,6 +51,7 @@ inline OpDef activation_gradient_row(std::string_view name, std::string_view sav
           .infer = infer_activation_gradient,
           .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
           .layout = kElementwise,
+          .lower = lower,
           .backward = NotDifferentiable{"second derivatives of activations are not supported"},
           .samples = samples};
 }

@@ -1,5 +1,6 @@
 #include "core/ops/builder.h"
 #include "core/ops/math/activation.h"
+#include "core/ops/math/activation_lowering.h"
 
 namespace graft {
 namespace {
@@ -42,7 +43,7 @@ void register_relu(OpRegistry& registry) {
                           return {call_internal("ReluGrad", {g.y(), g.dy()})};
                         },
                         relu_samples),
-                    activation_gradient_row("ReluGrad", "Y", {}, kinked_gradient_samples));
+                    activation_gradient_row("ReluGrad", "Y", {}, lower_relu_grad, kinked_gradient_samples));
 }
 
 /// At 0 the slope is that of the negative side, as in PyTorch.
@@ -54,7 +55,7 @@ void register_leaky_relu(OpRegistry& registry) {
                           return {call_internal("LeakyReluGrad", {g.x(), g.dy()}, g.attributes())};
                         },
                         alpha_samples),
-                    activation_gradient_row("LeakyReluGrad", "X", kAlpha,
+                    activation_gradient_row("LeakyReluGrad", "X", kAlpha, lower_leaky_relu_grad,
                                             [] { return gradient_samples(alpha_samples()); }));
 }
 
@@ -177,7 +178,7 @@ void register_hard_swish(OpRegistry& registry) {
                           return {call_internal("HardSwishGrad", {g.x(), g.dy()})};
                         },
                         kinked_samples),
-                    activation_gradient_row("HardSwishGrad", "X", {}, kinked_gradient_samples));
+                    activation_gradient_row("HardSwishGrad", "X", {}, lower_hard_swish_grad, kinked_gradient_samples));
 }
 
 /// x + bias below -lambd, x - bias above lambd, else 0, where the gradient is 0 too. Integers are

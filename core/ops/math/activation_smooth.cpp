@@ -1,4 +1,5 @@
 #include "core/ops/math/activation.h"
+#include "core/ops/math/activation_lowering.h"
 
 namespace graft {
 namespace {
@@ -61,14 +62,14 @@ void register_sigmoids(OpRegistry& registry) {
           "Sigmoid", since, {},
           [](const Gradient& g) -> Gradients { return {fused("SigmoidGrad", g.y(), g)}; },
           wide_samples),
-      activation_gradient_row("SigmoidGrad", "Y", {}, unit_gradient_samples));
+      activation_gradient_row("SigmoidGrad", "Y", {}, lower_sigmoid_grad, unit_gradient_samples));
   add_with_gradient(
       registry,
       activation_row(
           "Tanh", since, {},
           [](const Gradient& g) -> Gradients { return {fused("TanhGrad", g.y(), g)}; },
           wide_samples),
-      activation_gradient_row("TanhGrad", "Y", {}, unit_gradient_samples));
+      activation_gradient_row("TanhGrad", "Y", {}, lower_tanh_grad, unit_gradient_samples));
 }
 
 void register_gated(OpRegistry& registry) {
@@ -79,7 +80,7 @@ void register_gated(OpRegistry& registry) {
       [](const Gradient& g) -> Gradients { return {fused("GeluGrad", g.x(), g)}; }, gelu_samples);
   gelu.infer = infer_gelu;
   add_with_gradient(registry, std::move(gelu),
-                    activation_gradient_row("GeluGrad", "X", approximate,
+                    activation_gradient_row("GeluGrad", "X", approximate, lower_gelu_grad,
                                             [] { return gradient_samples(gelu_samples()); }));
   add_with_gradient(
       registry,
@@ -87,7 +88,7 @@ void register_gated(OpRegistry& registry) {
           "Swish", {{24}}, alpha,
           [](const Gradient& g) -> Gradients { return {fused("SwishGrad", g.x(), g)}; },
           swish_samples),
-      activation_gradient_row("SwishGrad", "X", alpha,
+      activation_gradient_row("SwishGrad", "X", alpha, lower_swish_grad,
                               [] { return gradient_samples(swish_samples()); }));
   add_with_gradient(
       registry,
@@ -95,7 +96,7 @@ void register_gated(OpRegistry& registry) {
           "Mish", {{18}, {22, "bfloat16"}}, {},
           [](const Gradient& g) -> Gradients { return {fused("MishGrad", g.x(), g)}; },
           wide_samples),
-      activation_gradient_row("MishGrad", "X", {}, wide_gradient_samples));
+      activation_gradient_row("MishGrad", "X", {}, lower_mish_grad, wide_gradient_samples));
 }
 
 void register_soft(OpRegistry& registry) {

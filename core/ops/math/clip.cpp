@@ -1,5 +1,6 @@
 #include "core/ops/builder.h"
 #include "core/ops/math/activation.h"
+#include "core/ops/math/activation_lowering.h"
 
 namespace graft {
 namespace {
@@ -116,7 +117,7 @@ void register_clip(OpRegistry& registry) {
                 .mixed_precision = kFollows,
                 .backward = clip_rule,
                 .samples = clip_samples});
-  OpDef gradient = activation_gradient_row("ClipGrad", "X", {}, clip_gradient_samples);
+  OpDef gradient = activation_gradient_row("ClipGrad", "X", {}, lower_clip_grad, clip_gradient_samples);
   gradient.inputs.push_back({"min", Arity::optional});
   gradient.inputs.push_back({"max", Arity::optional});
   gradient.infer = [](InferContext& context) { infer_clip_from(context, 2); };

@@ -1,3 +1,4 @@
+#include "core/ops/move/move_lowering.h"
 #include "core/ops/move/scatter_rule.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
@@ -243,6 +244,7 @@ void register_gather(OpRegistry& registry) {
                 .attributes = {{"axis", AttributeType::integer, true},
                                {"size", AttributeType::integer, true}},
                 .infer = infer_gather_grad,
+                .lower = lower_gather_grad,
                 .backward = gather_grad_rule,
                 .samples = gather_grad_samples});
   registry.add({.name = "GatherElements",

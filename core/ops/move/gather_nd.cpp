@@ -1,3 +1,4 @@
+#include "core/ops/move/move_lowering.h"
 #include "core/ops/move/scatter_rule.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
@@ -216,6 +217,7 @@ void register_gather_nd(OpRegistry& registry) {
                 .attributes = {{"shape", AttributeType::integers, true},
                                {"batch_dims", AttributeType::integer}},
                 .infer = infer_gather_nd_grad,
+                .lower = lower_gather_nd_grad,
                 .backward = gather_nd_grad_rule,
                 .samples = gather_nd_grad_samples});
   registry.add({.name = "ScatterND",

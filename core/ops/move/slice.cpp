@@ -1,3 +1,4 @@
+#include "core/ops/move/move_lowering.h"
 #include "core/ops/move/slice.h"
 
 #include <algorithm>
@@ -268,6 +269,7 @@ void register_slice(OpRegistry& registry) {
                                {"starts", AttributeType::integers, true},
                                {"steps", AttributeType::integers, true}},
                 .infer = infer_slice_grad,
+                .lower = lower_slice_grad,
                 .backward = slice_grad_rule,
                 .samples = slice_grad_samples});
 }

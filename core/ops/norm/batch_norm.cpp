@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "core/ops/builder.h"
+#include "core/ops/norm/norm_lowering.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -319,6 +320,7 @@ void register_batch_norm(OpRegistry& registry) {
        .aliases = {{0, 0, AliasKind::in_place}, {3, 3, AliasKind::state}, {4, 4, AliasKind::state}},
        .layout = {LayoutRule::Kind::together, {0}, {0}},
        .mixed_precision = {MixedPrecision::Kind::follows, {0}},
+       .lower = lower_batch_norm_training,
        .backward = training_rule,
        .samples = training_samples});
   registry.add(
@@ -331,6 +333,7 @@ void register_batch_norm(OpRegistry& registry) {
        .infer = infer_grad,
        .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
        .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
+       .lower = lower_batch_norm_grad,
        .backward = NotDifferentiable{"second derivatives of batch normalization are not "
                                      "offered"},
        .samples = grad_samples});

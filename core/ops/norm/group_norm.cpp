@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "core/ops/builder.h"
+#include "core/ops/norm/norm_lowering.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -171,6 +172,7 @@ void register_group_norm(OpRegistry& registry) {
        .attributes = {{"num_groups", AttributeType::integer}, {"epsilon", AttributeType::number}},
        .infer = infer_group_norm_grad,
        .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
+       .lower = lower_group_norm_grad,
        .backward = NotDifferentiable{"second derivatives of group normalization are not offered"},
        .samples = grad_samples});
 }

@@ -3,6 +3,7 @@
 
 #include "core/ops/builder.h"
 #include "core/ops/kernels/norm_row.h"
+#include "core/ops/norm/norm_lowering.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -228,7 +229,7 @@ std::vector<Sample> rms_norm_grad_samples() {
   return grad_samples(2);
 }
 
-OpDef grad_op(std::string_view name, std::vector<Param> outputs, Samples samples) {
+OpDef grad_op(std::string_view name, std::vector<Param> outputs, Lowering lower, Samples samples) {
   return {
       .name = name,
       .domain = kInternalDomain,
@@ -237,6 +238,7 @@ OpDef grad_op(std::string_view name, std::vector<Param> outputs, Samples samples
       .attributes = {{"axis", AttributeType::integer}, {"epsilon", AttributeType::number}},
       .infer = infer_norm_grad,
       .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
+      .lower = lower,
       .backward = NotDifferentiable{"second derivatives of layer normalization are not offered"},
       .samples = samples};
 }
@@ -271,8 +273,8 @@ void register_layer_norm(OpRegistry& registry) {
                 .weights = {1},
                 .backward = rms_norm_rule,
                 .samples = rms_norm_samples});
-  registry.add(grad_op("LayerNormGrad", {{"dx"}, {"dscale"}, {"dbias"}}, layer_norm_grad_samples));
-  registry.add(grad_op("RmsNormGrad", {{"dx"}, {"dscale"}}, rms_norm_grad_samples));
+  registry.add(grad_op("LayerNormGrad", {{"dx"}, {"dscale"}, {"dbias"}}, lower_layer_norm_grad, layer_norm_grad_samples));
+  registry.add(grad_op("RmsNormGrad", {{"dx"}, {"dscale"}}, lower_rms_norm_grad, rms_norm_grad_samples));
 }
 
 }  // namespace graft

@@ -3,6 +3,7 @@
 
 #include "core/ops/kernels/window.h"
 #include "core/ops/pool/pool_infer.h"
+#include "core/ops/pool/pool_lowering.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -314,6 +315,7 @@ void register_average_and_global_pools(OpRegistry& registry) {
                                                {"shape", AttributeType::integers, true}}),
                 .infer = infer_average_pool_grad,
                 .layout = {LayoutRule::Kind::together, {0}, {0}},
+                .lower = lower_average_pool_grad,
                 .backward = average_pool_grad_rule,
                 .samples = average_pool_grad_samples});
   registry.add({.name = "GlobalAveragePool",
@@ -382,6 +384,7 @@ void register_pool(OpRegistry& registry) {
                 .outputs = {{"dx"}},
                 .attributes = pool_attributes({}),
                 .infer = infer_max_pool_grad,
+                .lower = lower_max_pool_grad,
                 .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
                 .samples = max_pool_grad_samples});
   register_average_and_global_pools(registry);

@@ -90,6 +90,14 @@ Expr product_of(const Expr& a, const Expr& b, bool transposes_a, bool transposes
   return call("Gemm", {a, b}, attributes);
 }
 
+std::vector<Expr> lower_batched_matmul(const Node& node, Builder& builder) {
+  const auto operand = [&](int index, std::string_view transposes) {
+    const Expr x = builder.expr(node.input(index));
+    return node.attributes.get_int(transposes, 0) != 0 ? transpose_last(x) : x;
+  };
+  return {matmul(operand(0, "transA"), operand(1, "transB"))};
+}
+
 /// Gradients of alpha a' b' (source: Magnus and Neudecker, Matrix Differential Calculus, 9.3):
 /// da' = alpha dy b'^T and db' = alpha a'^T dy, transposed where the operand was.
 std::vector<Expr> product_gradients(const Expr& a, const Expr& b, const Expr& dy, bool transposes_a,
@@ -272,6 +280,7 @@ void register_matmul(OpRegistry& registry) {
                 .attributes = kTransposes,
                 .infer = [](InferContext& context) { infer_product(context, 2); },
                 .multiply_adds = product_multiply_adds,
+                .lower = lower_batched_matmul,
                 .backward = batched_rule,
                 .samples = batched_samples});
 }

@@ -187,6 +187,10 @@ std::vector<Expr> straight_through_rule(const Gradient& g) {
   return {{}, g.dy()};
 }
 
+std::vector<Expr> lower_straight_through(const Node& node, Builder& builder) {
+  return {call("Identity", {builder.expr(node.input(0))})};
+}
+
 void infer_straight_through(InferContext& context) {
   context.require_same_dtype({0, 1});
   context.copy_type(0);
@@ -317,6 +321,7 @@ void register_quantize(OpRegistry& registry) {
                 .infer = infer_straight_through,
                 .aliases = {{0, 0, AliasKind::view}},
                 .only_moves = true,
+                .lower = lower_straight_through,
                 .backward = straight_through_rule,
                 .samples = straight_through_samples});
 }

@@ -1,5 +1,6 @@
 #include "core/ops/builder.h"
 #include "core/ops/infer.h"
+#include "core/ops/reduce/softmax_lowering.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -50,6 +51,7 @@ void register_row_dot(OpRegistry& registry) {
                 .inputs = {{"a"}, {"b"}},
                 .outputs = {{"y"}},
                 .infer = infer_row_dot,
+                .lower = lower_row_dot,
                 .backward = row_dot_rule,
                 .samples = row_dot_samples});
 }

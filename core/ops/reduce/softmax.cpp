@@ -1,4 +1,5 @@
 #include "core/ops/builder.h"
+#include "core/ops/reduce/softmax_lowering.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -154,7 +155,7 @@ OpDef along_axis(std::string_view name, Backward backward, Samples samples) {
           .samples = samples};
 }
 
-OpDef gradient_op(std::string_view name, Rule rule, Samples samples) {
+OpDef gradient_op(std::string_view name, Lowering lower, Rule rule, Samples samples) {
   return {.name = name,
           .domain = kInternalDomain,
           .since = {{1}},
@@ -163,6 +164,7 @@ OpDef gradient_op(std::string_view name, Rule rule, Samples samples) {
           .attributes = {{"axis", AttributeType::integer}},
           .infer = infer_softmax_grad,
           .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
+          .lower = lower,
           .backward = rule,
           .samples = samples};
 }
@@ -177,8 +179,8 @@ void register_softmax(OpRegistry& registry) {
   registry.add(along_axis("Hardmax",
                           NotDifferentiable{"it is constant wherever its derivative exists"},
                           hardmax_samples));
-  registry.add(gradient_op("SoftmaxGrad", softmax_grad_rule, softmax_grad_samples));
-  registry.add(gradient_op("LogSoftmaxGrad", log_softmax_grad_rule, log_softmax_grad_samples));
+  registry.add(gradient_op("SoftmaxGrad", lower_softmax_grad, softmax_grad_rule, softmax_grad_samples));
+  registry.add(gradient_op("LogSoftmaxGrad", lower_log_softmax_grad, log_softmax_grad_rule, log_softmax_grad_samples));
 }
 
 }  // namespace graft

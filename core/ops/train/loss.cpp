@@ -1,5 +1,6 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
+#include "core/ops/train/loss_lowering.h"
 
 namespace graft {
 namespace {
@@ -204,7 +205,7 @@ std::vector<AttributeDef> attributes_of(bool smoothed) {
   return list;
 }
 
-OpDef loss_grad(std::string_view name, bool smoothed, Samples samples) {
+OpDef loss_grad(std::string_view name, bool smoothed, Lowering lower, Samples samples) {
   return {.name = name,
           .domain = kInternalDomain,
           .since = {{1}},
@@ -213,6 +214,7 @@ OpDef loss_grad(std::string_view name, bool smoothed, Samples samples) {
           .attributes = attributes_of(smoothed),
           .infer = infer_loss_grad,
           .aliases = {{0, 1, AliasKind::in_place}},
+          .lower = lower,
           .backward = NotDifferentiable{"second derivatives of a fused loss are not written; "
                                         "compose the loss of LogSoftmax and Gather instead"},
           .samples = samples};
@@ -242,6 +244,7 @@ void register_loss(OpRegistry& registry) {
                 .outputs = {{"output"}, {"log_prob", Arity::optional}},
                 .attributes = attributes_of(true),
                 .infer = infer_loss,
+                .lower = lower_cross_entropy,
                 .backward = cross_entropy_rule,
                 .samples = smoothed_samples});
   registry.add({.name = "NegativeLogLikelihoodLoss",
@@ -252,8 +255,8 @@ void register_loss(OpRegistry& registry) {
                 .infer = infer_loss,
                 .backward = nll_rule,
                 .samples = loss_samples});
-  registry.add(loss_grad("CrossEntropyGrad", true, cross_entropy_grad_samples));
-  registry.add(loss_grad("NegativeLogLikelihoodLossGrad", false, nll_grad_samples));
+  registry.add(loss_grad("CrossEntropyGrad", true, lower_cross_entropy_grad, cross_entropy_grad_samples));
+  registry.add(loss_grad("NegativeLogLikelihoodLossGrad", false, lower_nll_grad, nll_grad_samples));
 }
 
 }  // namespace graft

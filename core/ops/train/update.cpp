@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/train/product_update_kernels.h"
+#include "core/ops/train/update_lowering.h"
 
 namespace graft {
 namespace {
@@ -171,6 +172,7 @@ void add_adaptive(OpRegistry& registry) {
                                 {"decoupled", AttributeType::integer}},
                  .infer = infer_update,
                  .aliases = {{0, 0, kState}, {1, 4, kState}, {2, 5, kState}},
+                 .lower = lower_adam,
                  .backward = kUpdate});
   add_update<rmsprop_samples>(
       registry, {.name = "RmspropUpdate",
@@ -193,6 +195,7 @@ void add_adaptive(OpRegistry& registry) {
                                 {"weight_decay", kNumber}},
                  .infer = infer_update,
                  .aliases = {{0, 0, kState}, {1, 4, kState}, {2, 5, kState}, {3, 6, kState}},
+                 .lower = lower_rmsprop,
                  .backward = kUpdate});
   add_update<adagrad_samples>(
       registry,
@@ -204,6 +207,7 @@ void add_adaptive(OpRegistry& registry) {
        .attributes = {{"lr_decay", kNumber}, {"epsilon", kNumber}, {"weight_decay", kNumber}},
        .infer = infer_update,
        .aliases = {{0, 0, kState}, {1, 4, kState}},
+       .lower = lower_adagrad,
        .backward = kUpdate});
 }
 
@@ -256,6 +260,7 @@ void register_update(OpRegistry& registry) {
        .infer = infer_update,
        .aliases = {{0, 0, kState}, {1, 4, kState}},
        .product_form = {.only_adds = adds_a_multiple},
+       .lower = lower_sgd,
        .backward = kUpdate});
   add_adaptive(registry);
   // buffer + scale * gradient: sums gradients over micro-batches.
@@ -267,6 +272,7 @@ void register_update(OpRegistry& registry) {
                 .attributes = {{"scale", kNumber}},
                 .infer = infer_update,
                 .aliases = {{0, 0, kState}},
+                .lower = lower_accumulate,
                 .backward = kUpdate,
                 .samples = accumulate_samples});
   registry.add({.name = "Assign",
@@ -276,6 +282,7 @@ void register_update(OpRegistry& registry) {
                 .outputs = {{"new_variable"}},
                 .infer = infer_update,
                 .aliases = {{0, 0, kState}},
+                .lower = lower_assign,
                 .backward = kUpdate,
                 .samples = assign_samples});
 }

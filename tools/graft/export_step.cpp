@@ -1,0 +1,143 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "io/file.h"
+#include "io/onnx.h"
+#include "io/safetensors.h"
+#include "tools/graft/arguments.h"
+#include "tools/graft/cost.h"
+#include "tools/graft/export_step_files.h"
+#include "tools/graft/format_internal.h"
+#include "tools/graft/train_arguments.h"
+#include "tools/graft/verb.h"
+#include "train/compile.h"
+#include "train/step_model.h"
+
+namespace graft::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct Arguments {
+  std::string model;
+  LossArguments loss;
+  OptimizerArguments optimizer;
+  std::int64_t batch = 32;
+  std::string trainable;
+  std::string freeze;
+  std::vector<std::vector<std::string>> tied;
+  std::string out;
+};
+
+TrainOptions options_of(const Arguments& arguments) {
+  TrainOptions options;
+  options.loss =
+      loss_from_name(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
+  options.loss.label_smoothing = arguments.loss.label_smoothing;
+  options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
+  options.output = arguments.loss.output;
+  options.trainable = arguments.trainable;
+  options.freeze = arguments.freeze;
+  options.tied = arguments.tied;
+  return options;
+}
+
+/// One batch of the model's inputs, and the target that fits its output.
+struct BatchTypes {
+  std::vector<ValueType> inputs;
+  ValueType target;
+};
+
+BatchTypes batch_types(const Arguments& arguments, const Model& model, const Loss& loss) {
+  const Model newest = newest_form(model);
+  std::string missing;
+  const auto types = bound_types(newest.graph(), arguments.batch, &missing);
+  if (!types) {
+    fail(ErrorKind::shape, "the shape of input ", missing,
+         " is not known beside its batch; write it into the model first");
+  }
+  const std::unique_ptr<Graph> graph = bound_graph(newest, *types);
+  const Value* prediction = graph->outputs().front();
+  for (const Value* output : graph->outputs()) {
+    if (output->name() == arguments.loss.output) prediction = output;
+  }
+  return {*types, target_type(loss, prediction->type())};
+}
+
+Json describe(const Value& value) {
+  return {{"name", value.name()},
+          {"type", std::string(name(value.dtype()))},
+          {"shape", value.known_shape().dims()}};
+}
+
+/// What a loop has to know of the step: step.json.
+Json describe(const StepModel& made, const Optimizer& optimizer, std::size_t batch_inputs) {
+  const Graph& graph = made.step.graph();
+  Json inputs = Json::array();
+  for (std::size_t i = 0; i < batch_inputs; ++i) inputs.push_back(describe(*graph.inputs()[i]));
+  Json variables = Json::array();
+  for (const StepVariable& variable : made.variables) {
+    variables.push_back({{"name", variable.name},
+                         {"next", variable.next},
+                         {"is_parameter", variable.is_parameter}});
+  }
+  return {{"inputs", inputs},
+          {"target", describe(*graph.inputs()[batch_inputs])},
+          {"lr", learning_rate(optimizer)},
+          {"loss", graph.outputs()[0]->name()},
+          {"prediction", graph.outputs()[1]->name()},
+          {"variables", variables}};
+}
+
+void write_folder(const fs::path& folder, const StepModel& made, const Json& description) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    fail(ErrorKind::io, "cannot make the folder ", folder.string(), ": ", error.message());
+  }
+  std::vector<NamedTensor> initial;
+  for (const StepVariable& variable : made.variables) {
+    initial.push_back({variable.name, variable.initial});
+  }
+  safetensors::save(folder / "initial.safetensors", initial);
+  write_file(folder / "step.json", description.dump(1) + "\n");
+  for (const auto& [name, content] : step_loops()) write_file(folder / name, content);
+  save_model(made.evaluation, folder / "eval.onnx");
+  save_model(made.step, folder / "step.onnx");
+}
+
+ExitCode export_step(const Arguments& arguments) {
+  const Model model = onnx::load(arguments.model);
+  const TrainOptions options = options_of(arguments);
+  const BatchTypes types = batch_types(arguments, model, options.loss);
+  const StepModel made = graft::export_step(model, options, types.inputs, types.target);
+  write_folder(arguments.out, made, describe(made, *options.optimizer, types.inputs.size()));
+  std::cout << "wrote " << arguments.out << "/step.onnx: "
+            << with_commas(static_cast<std::int64_t>(made.step.graph().node_count()))
+            << " nodes of opset " << made.step.opset() << ", " << made.variables.size()
+            << " variables; README.md there says how to run it\n";
+  return ok;
+}
+
+}  // namespace
+
+Run add_export_step(CLI::App& app) {
+  const auto arguments = std::make_shared<Arguments>();
+  app.add_option("MODEL", arguments->model, "an ONNX file")->required();
+  add_arguments(app, arguments->loss);
+  add_arguments(app, arguments->optimizer);
+  app.add_option("--batch", arguments->batch, "samples in a batch")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
+  app.add_option("--trainable", arguments->trainable, "regular expression of what trains");
+  app.add_option("--freeze", arguments->freeze, "regular expression of what does not");
+  app.add_option("--tied", arguments->tied, "names of one parameter under several, as A,B")
+      ->delimiter(',');
+  app.add_option("--out", arguments->out, "the folder to write")->required();
+  return [arguments] { return export_step(*arguments); };
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,86 @@
+#include "train/step_model.h"
+
+#include <algorithm>
+
+#include "core/ops/opset.h"
+#include "train/compile.h"
+
+namespace graft {
+namespace {
+
+constexpr std::size_t kFirstVariable = 2;  // behind loss and prediction
+
+/// Lets the graph take a variable's content from outside.
+void make_input(Graph& graph, Value* variable) {
+  const std::string name = variable->name();
+  graph.rename(variable, graph.unique_name(name + ".initial"));
+  Value* const input = graph.add_input(name, variable->type());
+  graph.replace_all_uses(variable, input);
+  graph.remove_initializer(variable);
+}
+
+Model to_model(const Model& origin, std::unique_ptr<Graph> graph) {
+  Model model;
+  model.domain = origin.domain;
+  model.set_opset("", oldest_opset(*graph));
+  model.set_graph(std::move(graph));
+  return model;
+}
+
+Model make_step(const TrainableModel& trainable, const TrainOptions& options,
+                CompileRequest request, std::vector<StepVariable>& variables) {
+  CompiledGraph built = compile_graph(trainable.model, options, request);
+  Graph& graph = *built.graph;
+  graph.rename(graph.outputs()[0], graph.unique_name("loss"));
+  for (std::size_t i = kFirstVariable; i < built.outputs.size(); ++i) {
+    const std::string& name = built.outputs[i];
+    const std::string next = graph.unique_name(name + ".next");
+    graph.rename(graph.outputs()[i], next);
+    Value* const variable = graph.find(name);
+    const bool is_parameter =
+        std::ranges::find(trainable.trained.parameters, name) != trainable.trained.parameters.end();
+    variables.push_back({name, next, variable->initializer(), is_parameter});
+    make_input(graph, variable);
+  }
+  return to_model(trainable.model, std::move(built.graph));
+}
+
+Model make_evaluation(const TrainableModel& trainable, const TrainOptions& options,
+                      const CompileRequest& request, const std::vector<StepVariable>& variables) {
+  Model newest = newest_form(trainable.file);
+  for (const StepVariable& variable : variables) {
+    if (Value* const value = newest.graph().find(variable.name)) value->is_variable = true;
+  }
+  CompiledGraph built = compile_graph(newest, options,
+                                      {.kind = StepKind::evaluate,
+                                       .inputs = request.inputs,
+                                       .target = request.target,
+                                       .is_exported = true});
+  Graph& graph = *built.graph;
+  graph.rename(graph.outputs()[0], graph.unique_name("loss"));
+  for (const StepVariable& variable : variables) {
+    if (Value* const value = graph.find(variable.name)) make_input(graph, value);
+  }
+  return to_model(trainable.model, std::move(built.graph));
+}
+
+}  // namespace
+
+StepModel export_step(const Model& model, const TrainOptions& options,
+                      const std::vector<ValueType>& inputs, const ValueType& target) {
+  const TrainableModel trainable = prepare_training(model, options);
+  StateTensors state;
+  const CompileRequest request{.kind = StepKind::update,
+                               .inputs = inputs,
+                               .target = target,
+                               .trained = trainable.trained,
+                               .state = &state,
+                               .is_exported = true};
+  StepModel made;
+  made.step = make_step(trainable, options, request, made.variables);
+  made.evaluation = make_evaluation(trainable, options, request, made.variables);
+  made.target = made.step.graph().inputs().at(inputs.size())->name();
+  return made;
+}
+
+}  // namespace graft
