@@ -72,7 +72,8 @@ struct DataLoader::State {
   State(std::shared_ptr<const Dataset> data, LoaderOptions wanted);
   ~State() { stop(); }
 
-  void start();
+  /// Returns the first batch that comes.
+  std::int64_t start();
   void stop();
   /// Waits for batch `index`; null after the last. Throws what the thread threw.
   const Batch* wait(std::int64_t index);
@@ -83,9 +84,10 @@ struct DataLoader::State {
   LoaderOptions options;
   std::int64_t batches = 0;
   std::int64_t next_epoch = 0;
+  std::int64_t skipped = 0;  // of the next epoch
 
  private:
-  void produce(std::int64_t epoch);
+  void produce(std::int64_t epoch, std::int64_t first);
   void order_samples(std::int64_t epoch);
   void fill(const Batch& batch, std::int64_t first, std::int64_t epoch) const;
   void transform(const SampleRow& row, std::int64_t sample, std::int64_t epoch) const;
@@ -122,18 +124,20 @@ DataLoader::State::State(std::shared_ptr<const Dataset> data, LoaderOptions want
   order_.resize(static_cast<std::size_t>(size));
 }
 
-void DataLoader::State::start() {
+std::int64_t DataLoader::State::start() {
   stop();
-  produced_ = 0;
-  released_ = 0;
+  const std::int64_t first = std::exchange(skipped, 0);
+  produced_ = first;
+  released_ = first;
   stopping_ = false;
   failure_ = nullptr;
   try {
-    thread_ = std::thread([this, epoch = next_epoch] { produce(epoch); });
+    thread_ = std::thread([this, epoch = next_epoch, first] { produce(epoch, first); });
   } catch (const std::system_error& error) {
     fail(ErrorKind::memory, "data loader: cannot start a thread: ", error.what());
   }
   ++next_epoch;
+  return first;
 }
 
 void DataLoader::State::stop() {
@@ -162,10 +166,10 @@ void DataLoader::State::release(std::int64_t index) {
   changed_.notify_all();
 }
 
-void DataLoader::State::produce(std::int64_t epoch) {
+void DataLoader::State::produce(std::int64_t epoch, std::int64_t first) {
   try {
     order_samples(epoch);
-    for (std::int64_t index = 0; index < batches; ++index) {
+    for (std::int64_t index = first; index < batches; ++index) {
       {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return stopping_ || index - released_ < ring(); });
@@ -228,7 +232,8 @@ void DataLoader::State::check_label(const SampleRow& row, std::int64_t sample) c
   }
 }
 
-DataLoader::Iterator::Iterator(State* state) : state_(state), batch_(state->wait(0)) {}
+DataLoader::Iterator::Iterator(State* state, std::int64_t first)
+    : state_(state), index_(first), batch_(state->wait(first)) {}
 
 DataLoader::Iterator& DataLoader::Iterator::operator++() {
   ++index_;
@@ -244,8 +249,8 @@ DataLoader::DataLoader(DataLoader&& other) noexcept = default;
 DataLoader& DataLoader::operator=(DataLoader&& other) noexcept = default;
 
 DataLoader::Iterator DataLoader::begin() {
-  state_->start();
-  return Iterator(state_.get());
+  const std::int64_t first = state_->start();
+  return Iterator(state_.get(), first);
 }
 
 std::int64_t DataLoader::batches() const {
@@ -261,6 +266,14 @@ const Dataset& DataLoader::dataset() const {
 void DataLoader::set_epoch(std::int64_t epoch) {
   if (epoch < 0) fail(ErrorKind::argument, "data loader: epoch ", epoch, " is negative");
   state_->next_epoch = epoch;
+}
+
+void DataLoader::skip(std::int64_t batches) {
+  if (batches < 0 || batches > state_->batches) {
+    fail(ErrorKind::argument, "data loader: ", batches, " batches to leave out, wanted 0 to ",
+         state_->batches);
+  }
+  state_->skipped = batches;
 }
 
 }  // namespace graft

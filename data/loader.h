@@ -51,10 +51,10 @@ class DataLoader {
 
    private:
     friend class DataLoader;
-    explicit Iterator(State* state);
+    Iterator(State* state, std::int64_t first);
 
     State* state_;
-    std::int64_t index_ = 0;
+    std::int64_t index_;
     const Batch* batch_ = nullptr;
   };
 
@@ -76,6 +76,9 @@ class DataLoader {
   std::int64_t epoch() const;
   /// To resume: the next `begin()` gives this epoch. Throws Error{argument} if negative.
   void set_epoch(std::int64_t epoch);
+  /// To resume within an epoch: the next `begin()` leaves out so many batches, which costs no more
+  /// than their order. Throws Error{argument} if negative or more than an epoch has.
+  void skip(std::int64_t batches);
   const Dataset& dataset() const;
 
  private:

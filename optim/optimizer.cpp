@@ -115,6 +115,21 @@ std::string_view name(const Optimizer& optimizer) {
   return std::visit(name_of, optimizer);
 }
 
+std::vector<std::string> state_names(const Optimizer& optimizer) {
+  const auto names_of = []<class T>(const T& o) -> std::vector<std::string> {
+    if constexpr (HasRow<T>) {
+      std::vector<std::string> names;
+      for (const OptimizerState<T>& state : row_of(o).state) {
+        if (state.is_kept == nullptr || state.is_kept(o)) names.emplace_back(state.name);
+      }
+      return names;
+    } else {
+      return o.state;
+    }
+  };
+  return std::visit(names_of, optimizer);
+}
+
 float learning_rate(const Optimizer& optimizer) {
   return std::visit([](const auto& o) { return o.lr; }, optimizer);
 }

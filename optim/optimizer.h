@@ -160,6 +160,9 @@ Optimizer optimizer_from_name(std::string_view name);
 /// Its name above; "custom" for one of the program's own.
 std::string_view name(const Optimizer& optimizer);
 
+/// What it keeps for each parameter with these settings: "momentum", "mean", "square", ...
+std::vector<std::string> state_names(const Optimizer& optimizer);
+
 float learning_rate(const Optimizer& optimizer);
 void set_learning_rate(Optimizer& optimizer, float lr);
 /// Sets what its row calls so; a switch is on unless `value` is 0. Throws Error{argument} if the

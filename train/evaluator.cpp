@@ -11,6 +11,7 @@ struct Evaluator::State {
   Model model;  // a copy in the newest form that shares the user's tensors
   TrainOptions options;
   std::vector<Plan> plans;
+  std::vector<std::shared_ptr<Metric>> metrics;
 
   Plan& planned(const std::vector<Tensor>& inputs);
 };
@@ -49,6 +50,10 @@ Evaluator::~Evaluator() = default;
 Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 
+void Evaluator::add_metric(std::shared_ptr<Metric> metric) {
+  state_->metrics.push_back(std::move(metric));
+}
+
 Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_on) {
   State& s = *state_;
   const bool has_classes = has_class_targets(s.options.loss);
@@ -56,6 +61,7 @@ Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_
   double correct = 0.0;
   double judged = 0.0;
   std::vector<Tensor> inputs;
+  for (const auto& metric : s.metrics) metric->reset();
   for (const Batch& batch : loader) {
     if (goes_on && !goes_on()) break;
     inputs = batch.inputs;
@@ -66,10 +72,14 @@ Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_
     plan.run(inputs);
     result.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
     result.samples += batch.size;
+    const int axis = has_classes ? class_axis(s.options.loss, shape) : -1;
+    for (const auto& metric : s.metrics) metric->add(plan.output(1), batch.target, axis);
     if (!has_classes) continue;
-    correct += static_cast<double>(
-        count_correct(plan.output(1), batch.target, class_axis(s.options.loss, shape)));
+    correct += static_cast<double>(count_correct(plan.output(1), batch.target, axis));
     judged += static_cast<double>(batch.target.size());
+  }
+  for (const auto& metric : s.metrics) {
+    for (auto& value : metric->values()) result.metrics.push_back(std::move(value));
   }
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
   if (judged > 0.0) result.accuracy = correct / judged;

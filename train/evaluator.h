@@ -9,6 +9,7 @@
 #include "autograd/loss.h"
 #include "core/tensor/tensor.h"
 #include "data/loader.h"
+#include "train/metric.h"
 
 namespace graft {
 
@@ -21,6 +22,8 @@ struct Evaluation {
   /// Share of targets whose class the model ranks first; absent for losses without classes.
   std::optional<double> accuracy;
   std::int64_t samples = 0;
+  /// What further metrics say, by their names.
+  std::vector<std::pair<std::string, double>> metrics = {};
 };
 
 struct EvaluatorOptions {
@@ -42,6 +45,9 @@ class Evaluator {
   ~Evaluator();
   Evaluator(Evaluator&&) noexcept;
   Evaluator& operator=(Evaluator&&) noexcept;
+
+  /// From now on `run` measures this too.
+  void add_metric(std::shared_ptr<Metric> metric);
 
   /// One epoch of the loader, or as much of it as `goes_on`, called before each batch, allows: the
   /// means are then those of the batches before. Throws Error{shape}, {type} or {argument} if the

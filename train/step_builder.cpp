@@ -32,7 +32,13 @@ Expr unwidened(Builder& builder, const Expr& gradient) {
 void keep(const std::vector<Value*>& values, StateTensors& state) {
   for (Value* value : values) {
     const auto [at, is_new] = state.try_emplace(value->name(), value->initializer());
-    if (!is_new) value->set_initializer(at->second);
+    if (is_new) continue;
+    const Tensor& wanted = value->initializer();
+    if (at->second.dtype() != wanted.dtype() || at->second.shape() != wanted.shape()) {
+      fail(ErrorKind::argument, "the state that was loaded has '", value->name(), "' as ",
+           at->second, ", the step keeps ", wanted, ": it is of another optimizer or precision");
+    }
+    value->set_initializer(at->second);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/graph/print.h"
 #include "core/runtime/recent.h"
+#include "train/check_state.h"
 #include "train/compile.h"
 
 namespace graft {
@@ -209,6 +210,39 @@ void TrainStep::set_base_learning_rate(float lr) {
 
 void TrainStep::set_total_updates(std::int64_t total) {
   state_->options.total_updates = total;
+}
+
+TrainState TrainStep::state() const {
+  const State& s = *state_;
+  return {.weights = weights_of(s.model.graph(), s.trained),
+          .optimizer = s.state,
+          .updates = s.updates,
+          .batches = s.runs,
+          .total_updates = s.options.total_updates,
+          .base_learning_rate = s.base_lr};
+}
+
+void TrainStep::load_state(const TrainState& state) {
+  State& s = *state_;
+  check_weights(weights_of(s.model.graph(), s.trained), state.weights);
+  check_optimizer_state(s.model.graph(), s.trained, s.options, state);
+  set_base_learning_rate(state.base_learning_rate);
+  for (const auto& [name, tensor] : state.weights) {
+    const Tensor& mine = s.model.graph().find(name)->initializer();
+    // What does not train may lie in memory that cannot be written.
+    if (!equal_bits(mine.to(cpu()), tensor)) mine.copy_from(tensor);
+  }
+  // Plans hold the tensors of the state that there is.
+  for (const auto& [name, tensor] : s.state) {
+    if (!state.optimizer.contains(name)) tensor.copy_from(Tensor::zeros(tensor.dtype(), tensor.shape()));
+  }
+  for (const auto& [name, tensor] : state.optimizer) {
+    const auto [at, is_new] = s.state.try_emplace(name, tensor.clone());
+    if (!is_new) at->second.copy_from(tensor);
+  }
+  s.updates = state.updates;
+  s.runs = state.batches;
+  s.options.total_updates = state.total_updates;
 }
 
 std::int64_t TrainStep::updates() const {

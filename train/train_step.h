@@ -14,6 +14,7 @@
 #include "optim/clip.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "train/train_state.h"
 
 namespace graft {
 
@@ -95,6 +96,12 @@ class TrainStep {
   /// Throws Error{argument} if it is not finite or below 0.
   void set_base_learning_rate(float lr);
   void set_total_updates(std::int64_t total);
+  /// Where training stands. The tensors are the step's own: valid as they are until the next step,
+  /// `clone` keeps them.
+  TrainState state() const;
+  /// Goes on from there, here or in another process. Throws Error{argument} if the state is not of
+  /// such a model, such parameters and such an optimizer; the step is then as it was.
+  void load_state(const TrainState& state);
   /// The number of updates done so far.
   std::int64_t updates() const;
 

@@ -10,39 +10,32 @@
 namespace graft {
 namespace {
 
-/// Sums step reports into an epoch's.
-class EpochSum {
- public:
-  void add(const StepReport& step) {
-    const auto samples = static_cast<double>(step.samples);
-    loss_ += step.loss * samples;
-    correct_ += step.accuracy.value_or(0.0) * samples;
-    has_accuracy_ = step.accuracy.has_value();
-    samples_ += step.samples;
-  }
+using Clock = std::chrono::steady_clock;
 
-  EpochReport report(int epoch) const {
-    EpochReport report;
-    report.epoch = epoch;
-    report.samples = samples_;
-    report.seconds = seconds();
-    if (samples_ == 0) return report;
-    report.loss = loss_ / static_cast<double>(samples_);
-    if (has_accuracy_) report.accuracy = correct_ / static_cast<double>(samples_);
-    return report;
-  }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
- private:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
+void add(const StepReport& step, RunPosition& position) {
+  const auto samples = static_cast<double>(step.samples);
+  ++position.batch;
+  position.loss_sum += step.loss * samples;
+  position.correct_sum += step.accuracy.value_or(0.0) * samples;
+  position.has_accuracy = step.accuracy.has_value();
+  position.samples += step.samples;
+}
 
-  double loss_ = 0.0;
-  double correct_ = 0.0;
-  bool has_accuracy_ = false;
-  std::int64_t samples_ = 0;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
+EpochReport report_of(const RunPosition& position) {
+  EpochReport report;
+  report.epoch = position.epoch + 1;
+  report.samples = position.samples;
+  report.seconds = position.seconds;
+  if (position.samples == 0) return report;
+  const auto samples = static_cast<double>(position.samples);
+  report.loss = position.loss_sum / samples;
+  if (position.has_accuracy) report.accuracy = position.correct_sum / samples;
+  return report;
+}
 
 bool is_finite(const Tensor& tensor) {
   bool found = true;
@@ -50,6 +43,16 @@ bool is_finite(const Tensor& tensor) {
     found = std::ranges::all_of(tensor.values<const T>(), [](T x) { return std::isfinite(x); });
   });
   return found;
+}
+
+/// A NaN has a sign, which says nothing.
+std::string number_text(double number) {
+  return std::isnan(number) ? "nan" : text(number);
+}
+
+std::string cure(const TrainStep& step) {
+  return text("; try a smaller learning rate (it was ", step.learning_rate(),
+              ") or gradient clipping");
 }
 
 }  // namespace
@@ -63,17 +66,28 @@ Trainer::Trainer(Model& model, TrainOptions options)
       evaluator_(model, {.loss = options.loss,
                          .output = options.output,
                          .device = options.device,
-                         .parameters = step_.parameter_names()}) {}
+                         .parameters = step_.parameter_names()}),
+      finite_(finite_of(step_.parameter_names())) {}
 
 StepReport Trainer::step(const Batch& batch) {
+  return step(batch, nullptr);
+}
+
+StepReport Trainer::step(const Batch& batch, const Run* run) {
   StepReport report;
   report.samples = batch.size;
+  report.learning_rate = step_.learning_rate();
   const bool is_untrained = step_.updates() == 0;
   report.loss = step_.run(batch.inputs, batch.target);
   if (!std::isfinite(report.loss)) {
-    fail(ErrorKind::numeric, "the loss is ", report.loss, " in step ", step_.updates(),
+    const std::string place = run == nullptr
+                                  ? ""
+                                  : text(" (epoch ", run->position.epoch + 1, ", batch ",
+                                         run->position.batch + 1, " of ", run->batches, ")");
+    fail(ErrorKind::numeric, "the loss is ", number_text(report.loss), " in step ",
+         step_.updates(), place,
          is_untrained ? "; look for values in the data or the weights that are not finite"
-                      : "; try a smaller learning rate or gradient clipping");
+                      : cure(step_));
   }
   if (has_class_targets(loss_)) {
     const Tensor& prediction = step_.prediction();
@@ -92,29 +106,106 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
     const std::int64_t more = options.epochs * loader.batches() / accumulate_;
     step_.set_total_updates(step_.updates() + std::max<std::int64_t>(more, 1));
   }
-  // Others may hold infinities on purpose: masks of attention.
-  const std::vector<std::string> finite = finite_of(step_.parameter_names());
-  std::vector<EpochReport> reports;
-  bool goes_on = true;
-  for (int epoch = 1; goes_on && epoch <= options.epochs; ++epoch) {
-    EpochSum sum;
-    std::int64_t done = 0;
-    for (const Batch& batch : loader) {
-      const StepReport step_report = step(batch);
-      sum.add(step_report);
-      if (options.on_step &&
-          !options.on_step({epoch, options.epochs, ++done, loader.batches(), step_report})) {
-        goes_on = false;
-        break;
-      }
+  Run run{.trainer = *this,
+          .epochs = options.epochs,
+          .batches = loader.batches(),
+          .callbacks = options.callbacks};
+  run.position.loader_epoch = loader.epoch();
+  if (!options.resume.empty()) resume(run, loader, options.resume);
+  finite_ = finite_of(step_.parameter_names());
+  try {
+    std::vector<EpochReport> reports = train(run, loader, options);
+    for (const auto& callback : options.callbacks) callback->on_end(run);
+    return reports;
+  } catch (const Error& error) {
+    for (const auto& callback : options.callbacks) callback->on_error(run, error);
+    throw;
+  }
+}
+
+void Trainer::resume(Run& run, DataLoader& loader, const std::filesystem::path& path) {
+  const RunState state = load_run_state(path);
+  try {
+    if (state.position.batch > run.batches) {
+      fail(ErrorKind::argument, state.position.batch, " batches of an epoch are done, which has ",
+           run.batches, ": the data or the batch are others");
     }
-    require_finite(finite);
-    EpochReport report = sum.report(epoch);
-    if (options.validation != nullptr) report.validation = evaluate(*options.validation);
+    step_.load_state(state.step);
+  } catch (const Error& error) {
+    fail(error.kind(), "cannot resume from '", path.string(), "': ", error.what());
+  }
+  run.position = state.position;
+  loader.set_epoch(state.position.loader_epoch);
+  loader.skip(state.position.batch);
+  for (const auto& callback : run.callbacks) {
+    const auto numbers = state.callbacks.find(callback->name());
+    if (numbers != state.callbacks.end()) callback->load_state(numbers->second);
+  }
+}
+
+std::vector<EpochReport> Trainer::train(Run& run, DataLoader& loader, const FitOptions& options) {
+  const auto each = [&](const auto& call) {
+    for (const auto& callback : options.callbacks) call(*callback);
+  };
+  each([&](Callback& callback) { callback.on_start(run); });
+  const bool is_start = run.position.epoch == 0 && run.position.batch == 0;
+  if (options.measure_first && options.validation != nullptr && is_start) {
+    run.position.before = validate(run, options);
+    if (run.position.before) {
+      each([&](Callback& callback) { callback.on_validation(run, *run.position.before); });
+    }
+  }
+  std::vector<EpochReport> reports;
+  while (!run.stops && run.position.epoch < options.epochs) {
+    bool is_whole = train_epoch(run, loader, options);
+    require_finite();
+    EpochReport report = report_of(run.position);
+    if (is_whole && options.validation != nullptr) {
+      report.validation = validate(run, options);
+      is_whole = report.validation.has_value();
+    }
     reports.push_back(report);
-    if (options.on_epoch && !options.on_epoch(report)) goes_on = false;
+    if (is_whole) {
+      run.position = {.epoch = run.position.epoch + 1,
+                      .loader_epoch = loader.epoch(),
+                      .before = run.position.before};
+      if (report.validation) {
+        each([&](Callback& callback) { callback.on_validation(run, *report.validation); });
+      }
+      each([&](Callback& callback) { callback.on_epoch(run, report); });
+      each([&](Callback& callback) { callback.after_epoch(run, report); });
+    }
+    if (options.on_epoch && !options.on_epoch(report)) run.stops = true;
   }
   return reports;
+}
+
+bool Trainer::train_epoch(Run& run, DataLoader& loader, const FitOptions& options) {
+  RunPosition& position = run.position;
+  const Clock::time_point start = Clock::now();
+  const double seconds_before = position.seconds;
+  position.loader_epoch = loader.epoch();
+  for (const Batch& batch : loader) {
+    const StepReport report = step(batch, &run);
+    add(report, position);
+    position.seconds = seconds_before + seconds_since(start);
+    const Progress progress{position.epoch + 1, run.epochs, position.batch, run.batches, report};
+    for (const auto& callback : options.callbacks) callback->on_step(run, progress);
+    if (options.on_step && !options.on_step(progress)) run.stops = true;
+    if (options.goes_on && !options.goes_on()) run.stops = true;
+    if (run.stops) return false;
+  }
+  return true;
+}
+
+std::optional<Evaluation> Trainer::validate(Run& run, const FitOptions& options) {
+  const auto goes_on = [&] {
+    if (options.goes_on && !options.goes_on()) run.stops = true;
+    return !run.stops;
+  };
+  const Evaluation evaluation = evaluate(*options.validation, goes_on);
+  if (run.stops) return std::nullopt;
+  return evaluation;
 }
 
 std::vector<std::string> Trainer::finite_of(const std::vector<std::string>& names) const {
@@ -125,21 +216,35 @@ std::vector<std::string> Trainer::finite_of(const std::vector<std::string>& name
   return finite;
 }
 
-void Trainer::require_finite(const std::vector<std::string>& names) const {
-  const std::vector<std::string> finite = finite_of(names);
-  const auto [lost, kept] = std::ranges::mismatch(names, finite);
-  if (lost == names.end()) return;
+void Trainer::require_finite() const {
+  const std::vector<std::string> now = finite_of(finite_);
+  const auto [lost, kept] = std::ranges::mismatch(finite_, now);
+  if (lost == finite_.end()) return;
   fail(ErrorKind::numeric, "parameter '", *lost, "' holds numbers that are not finite after ",
-       step_.updates(), " updates; try a smaller learning rate or gradient clipping");
+       step_.updates(), " updates", cure(step_));
 }
 
 Evaluation Trainer::evaluate(DataLoader& loader, const std::function<bool()>& goes_on) {
   const Evaluation evaluation = evaluator_.run(loader, goes_on);
   if (!std::isfinite(evaluation.loss)) {
-    fail(ErrorKind::numeric, "the loss on the data to measure with is ", evaluation.loss, " after ",
-         step_.updates(), " updates; try a smaller learning rate or gradient clipping");
+    fail(ErrorKind::numeric, "the loss on the data to measure with is ",
+         number_text(evaluation.loss), " after ", step_.updates(), " updates", cure(step_));
   }
   return evaluation;
+}
+
+void Trainer::add_metric(std::shared_ptr<Metric> metric) {
+  evaluator_.add_metric(std::move(metric));
+}
+
+RunState Trainer::state(const Run& run) const {
+  require_finite();
+  RunState state{.step = step_.state(), .position = run.position};
+  for (const auto& callback : run.callbacks) {
+    std::map<std::string, double> numbers = callback->state();
+    if (!numbers.empty()) state.callbacks[callback->name()] = std::move(numbers);
+  }
+  return state;
 }
 
 }  // namespace graft

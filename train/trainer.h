@@ -1,53 +1,36 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "data/loader.h"
+#include "train/callback.h"
 #include "train/evaluator.h"
+#include "train/run_state.h"
 #include "train/train_step.h"
 
 namespace graft {
-
-/// What one step did to one batch.
-struct StepReport {
-  /// The loss of the batch before its update.
-  double loss = 0.0;
-  /// The share of right predictions before the update; absent for losses without classes.
-  std::optional<double> accuracy;
-  std::int64_t samples = 0;
-};
-
-/// What one epoch did.
-struct EpochReport {
-  int epoch = 0;  ///< from 1
-  /// Means over the epoch's samples, each judged before its update.
-  double loss = 0.0;
-  std::optional<double> accuracy;
-  std::int64_t samples = 0;
-  double seconds = 0.0;
-  /// After the epoch, when validation data were given.
-  std::optional<Evaluation> validation;
-};
-
-/// Where training stands, for a progress bar.
-struct Progress {
-  int epoch = 0;  ///< from 1
-  int epochs = 0;
-  std::int64_t batch = 0;  ///< from 1
-  std::int64_t batches = 0;
-  StepReport step;
-};
 
 struct FitOptions {
   int epochs = 1;
   /// Evaluated after each epoch; may be null.
   DataLoader* validation = nullptr;
-  /// Called after each step and each epoch; returning false stops training.
+  /// Called after each step and each epoch, a last one that was broken off included; returning
+  /// false stops training.
   std::function<bool(const Progress&)> on_step = {};
   std::function<bool(const EpochReport&)> on_epoch = {};
+  /// What else follows the run.
+  std::vector<std::shared_ptr<Callback>> callbacks = {};
+  /// Asked after each step and before each batch of a measurement; false stops the run there.
+  std::function<bool()> goes_on = {};
+  /// A file that the callback Checkpoint wrote: training goes on from there, with the bits that it
+  /// would have had. Model, options, loaders and epochs must be those of the run that wrote it.
+  std::filesystem::path resume = {};
+  /// Measures the model before the first step, where there are validation data.
+  bool measure_first = false;
 };
 
 /// Trains a model on batches: TrainStep, epochs and measures.
@@ -60,20 +43,36 @@ class Trainer {
   /// been made by then.
   StepReport step(const Batch& batch);
 
-  /// Whole epochs. Throws what step, evaluate and the loader throw, and Error{numeric} before
-  /// `on_epoch` if the epoch's updates made a parameter NaN or infinite that was not.
+  /// Whole epochs. Throws what step, evaluate, callbacks and the loader throw, Error{numeric}
+  /// before the epoch's callbacks if its updates made a parameter NaN or infinite that was not, and
+  /// what load_run_state and load_state throw of the file to resume from.
   std::vector<EpochReport> fit(DataLoader& loader, const FitOptions& options = {});
 
   /// Measures the model as it is now, in inference form; `goes_on` as Evaluator::run takes it.
   /// Throws Error{numeric} if the loss is NaN or infinite.
   Evaluation evaluate(DataLoader& loader, const std::function<bool()>& goes_on = {});
 
+  /// From now on evaluations measure this too.
+  void add_metric(std::shared_ptr<Metric> metric);
+
+  /// What a checkpoint of the run holds; its tensors are the step's own. Throws Error{numeric} if
+  /// training made a parameter NaN or infinite that was not.
+  RunState state(const Run& run) const;
+
   TrainStep& train_step() { return step_; }
+  const Model& model() const { return *model_; }
 
  private:
+  StepReport step(const Batch& batch, const Run* run);
+  void resume(Run& run, DataLoader& loader, const std::filesystem::path& path);
+  std::vector<EpochReport> train(Run& run, DataLoader& loader, const FitOptions& options);
+  /// False if the epoch was broken off.
+  bool train_epoch(Run& run, DataLoader& loader, const FitOptions& options);
+  /// Empty if the measurement was broken off.
+  std::optional<Evaluation> validate(Run& run, const FitOptions& options);
   /// Names of the parameters all of whose numbers are finite, of these.
   std::vector<std::string> finite_of(const std::vector<std::string>& names) const;
-  void require_finite(const std::vector<std::string>& names) const;
+  void require_finite() const;
 
   Model* model_;
   Loss loss_;
@@ -81,6 +80,9 @@ class Trainer {
   int accumulate_;
   TrainStep step_;
   Evaluator evaluator_;
+  /// Parameters that were finite when the run began: others may hold infinities on purpose, as
+  /// masks of attention do.
+  std::vector<std::string> finite_;
 };
 
 }  // namespace graft

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "train/step_builder.h"
+#include "train/train_state.h"
+
+namespace graft {
+
+/// What a state holds of the model: its parameters, and all floats but scalars, among them running
+/// statistics. `graph`: that of the working copy.
+std::map<std::string, Tensor> weights_of(const Graph& graph, const Trained& trained);
+
+/// Throws Error{argument} unless both hold the same names with the same types and shapes.
+void check_weights(const std::map<std::string, Tensor>& wanted,
+                   const std::map<std::string, Tensor>& found);
+
+/// Throws Error{argument} unless the optimizer's part of the state is one that a step with these
+/// options can have made: each tensor is of a parameter and has its shape, and those are there that
+/// the optimizer keeps, and no others.
+void check_optimizer_state(const Graph& graph, const Trained& trained, const TrainOptions& options,
+                           const TrainState& state);
+
+}  // namespace graft

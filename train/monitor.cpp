@@ -1,0 +1,143 @@
+#include "train/monitor.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace graft {
+namespace {
+
+using Numbers = std::vector<std::pair<std::string, double>>;
+
+bool smaller_is_better(const std::string& name) {
+  constexpr std::array<std::string_view, 4> kErrors{"loss", "mae", "rmse", "edit_distance"};
+  return std::ranges::any_of(kErrors, [&](std::string_view e) { return name.ends_with(e); });
+}
+
+const double* find(const Numbers& numbers, std::string_view name) {
+  const auto at = std::ranges::find(numbers, name, &Numbers::value_type::first);
+  return at == numbers.end() ? nullptr : &at->second;
+}
+
+void check_patience(std::string_view who, int patience) {
+  if (patience < 1) {
+    fail(ErrorKind::argument, who, ": patience is ", patience, ", wanted at least 1 epoch");
+  }
+}
+
+double number(const std::map<std::string, double>& state, const std::string& key) {
+  const auto at = state.find(key);
+  return at == state.end() ? 0.0 : at->second;
+}
+
+}  // namespace
+
+Numbers numbers_of(const Evaluation& evaluation) {
+  Numbers numbers{{"validation_loss", evaluation.loss}};
+  if (evaluation.accuracy) numbers.emplace_back("validation_accuracy", *evaluation.accuracy);
+  for (const auto& [name, value] : evaluation.metrics) {
+    numbers.emplace_back("validation_" + name, value);
+  }
+  return numbers;
+}
+
+Numbers numbers_of(const EpochReport& report) {
+  Numbers numbers{{"loss", report.loss}};
+  if (report.accuracy) numbers.emplace_back("accuracy", *report.accuracy);
+  if (report.validation) {
+    for (auto& pair : numbers_of(*report.validation)) numbers.push_back(std::move(pair));
+  }
+  return numbers;
+}
+
+bool Monitor::improves(const EpochReport& report, double least_change) {
+  const Numbers numbers = numbers_of(report);
+  if (name_.empty()) {
+    for (const char* name : {"validation_accuracy", "validation_loss", "loss"}) {
+      if (name_.empty() && find(numbers, name) != nullptr) name_ = name;
+    }
+  }
+  const double* const now = find(numbers, name_);
+  if (now == nullptr) {
+    std::string valid;
+    for (const auto& [name, value] : numbers) valid += (valid.empty() ? "" : ", ") + name;
+    fail(ErrorKind::argument, "no '", name_, "' is measured; valid here: ", valid);
+  }
+  const double gain =
+      !best_ ? 0.0 : (smaller_is_better(name_) ? *best_ - *now : *now - *best_);
+  if (best_ && !(gain > least_change)) return false;
+  best_ = *now;
+  best_epoch_ = report.epoch;
+  return true;
+}
+
+std::map<std::string, double> Monitor::state() const {
+  if (!best_) return {};
+  return {{"best", *best_}, {"best_epoch", best_epoch_}};
+}
+
+void Monitor::load_state(const std::map<std::string, double>& state) {
+  if (!state.contains("best")) return;
+  best_ = number(state, "best");
+  best_epoch_ = static_cast<int>(number(state, "best_epoch"));
+}
+
+EarlyStopping::EarlyStopping(Options options)
+    : options_(std::move(options)), monitor_(options_.monitor) {
+  check_patience("early stopping", options_.patience);
+}
+
+/// The run that is resumed may have ended so.
+void EarlyStopping::on_start(Run& run) {
+  run.stops |= has_stopped();
+}
+
+void EarlyStopping::on_epoch(Run& run, const EpochReport& report) {
+  waited_ = monitor_.improves(report, options_.least_change) ? 0 : waited_ + 1;
+  run.stops |= has_stopped();
+}
+
+std::map<std::string, double> EarlyStopping::state() const {
+  std::map<std::string, double> state = monitor_.state();
+  state["waited"] = waited_;
+  return state;
+}
+
+void EarlyStopping::load_state(const std::map<std::string, double>& state) {
+  monitor_.load_state(state);
+  waited_ = static_cast<int>(number(state, "waited"));
+}
+
+ReduceOnPlateau::ReduceOnPlateau(Options options)
+    : options_(std::move(options)), monitor_(options_.monitor) {
+  check_patience("reduce on plateau", options_.patience);
+  if (!(options_.factor > 0.0F && options_.factor < 1.0F)) {
+    fail(ErrorKind::argument, "reduce on plateau: factor is ", options_.factor,
+         ", wanted a number between 0 and 1");
+  }
+}
+
+void ReduceOnPlateau::on_epoch(Run& run, const EpochReport& report) {
+  waited_ = monitor_.improves(report, options_.least_change) ? 0 : waited_ + 1;
+  if (waited_ < options_.patience) return;
+  waited_ = 0;
+  TrainStep& step = run.trainer.train_step();
+  const float now = step.state().base_learning_rate;
+  step.set_base_learning_rate(std::max(now * options_.factor, std::min(now, options_.floor)));
+}
+
+std::map<std::string, double> ReduceOnPlateau::state() const {
+  std::map<std::string, double> state = monitor_.state();
+  state["waited"] = waited_;
+  return state;
+}
+
+void ReduceOnPlateau::load_state(const std::map<std::string, double>& state) {
+  monitor_.load_state(state);
+  waited_ = static_cast<int>(number(state, "waited"));
+}
+
+}  // namespace graft

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "train/callback.h"
+
+namespace graft {
+
+/// One number of each epoch, and the best so far. By name: "loss", "accuracy" (of training),
+/// "validation_loss", "validation_accuracy", "validation_f1" and other metrics; empty: the first
+/// that there is of validation accuracy, validation loss, loss.
+class Monitor {
+ public:
+  explicit Monitor(std::string name = {}) : name_(std::move(name)) {}
+
+  /// Takes the epoch's number; whether it is better than the best by more than `least_change`.
+  /// Throws Error{argument} if the run has no such number, listing those that it has.
+  bool improves(const EpochReport& report, double least_change = 0.0);
+
+  /// Its name, once an epoch was seen.
+  const std::string& name() const { return name_; }
+  std::optional<double> best() const { return best_; }
+  /// In which epoch that was; 0: before the first.
+  int best_epoch() const { return best_epoch_; }
+
+  std::map<std::string, double> state() const;
+  void load_state(const std::map<std::string, double>& state);
+
+ private:
+  std::string name_;
+  std::optional<double> best_;
+  int best_epoch_ = 0;
+};
+
+/// The numbers of an epoch by the names above, in the order of reports.
+std::vector<std::pair<std::string, double>> numbers_of(const EpochReport& report);
+/// Those of a measurement alone.
+std::vector<std::pair<std::string, double>> numbers_of(const Evaluation& evaluation);
+
+/// Ends training when the monitored number has not become better for `patience` epochs.
+class EarlyStopping : public Callback {
+ public:
+  struct Options {
+    int patience = 5;
+    std::string monitor = {};
+    double least_change = 0.0;
+  };
+  explicit EarlyStopping(Options options);
+
+  void on_start(Run& run) override;
+  void on_epoch(Run& run, const EpochReport& report) override;
+  std::string name() const override { return "early_stopping"; }
+  std::map<std::string, double> state() const override;
+  void load_state(const std::map<std::string, double>& state) override;
+
+  /// Whether it has ended the run.
+  bool has_stopped() const { return waited_ >= options_.patience; }
+
+ private:
+  Options options_;
+  Monitor monitor_;
+  int waited_ = 0;
+};
+
+/// Multiplies the base learning rate when the monitored number has not become better for `patience`
+/// epochs (PyTorch's ReduceLROnPlateau with absolute threshold).
+class ReduceOnPlateau : public Callback {
+ public:
+  struct Options {
+    float factor = 0.1F;
+    int patience = 10;
+    float floor = 0.0F;
+    std::string monitor = {};
+    double least_change = 0.0;
+  };
+  explicit ReduceOnPlateau(Options options);
+
+  void on_epoch(Run& run, const EpochReport& report) override;
+  std::string name() const override { return "reduce_on_plateau"; }
+  std::map<std::string, double> state() const override;
+  void load_state(const std::map<std::string, double>& state) override;
+
+ private:
+  Options options_;
+  Monitor monitor_;
+  int waited_ = 0;
+};
+
+}  // namespace graft

@@ -1,0 +1,129 @@
+#include "train/run_log.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "io/file.h"
+#include "train/monitor.h"
+#include "train/trainer.h"
+
+namespace graft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<std::pair<std::string, double>>;
+
+/// Counts are written as such.
+bool is_count(const std::string& name) {
+  return name == "epoch" || name == "updates" || name == "samples";
+}
+
+Json json_of(const std::string& name, double number) {
+  if (is_count(name)) return static_cast<std::int64_t>(number);
+  return number;
+}
+
+std::string line_of(const Row& row) {
+  Json line;
+  for (const auto& [name, number] : row) line[name] = json_of(name, number);
+  return line.dump() + "\n";
+}
+
+/// All columns that a row has, those of the first rows first.
+std::vector<std::string> columns_of(const std::vector<Row>& rows) {
+  std::vector<std::string> columns{"epoch", "updates", "learning_rate"};
+  for (const Row& row : rows) {
+    for (const auto& [name, number] : row) {
+      if (std::ranges::find(columns, name) == columns.end()) columns.push_back(name);
+    }
+  }
+  return columns;
+}
+
+std::string csv_of(const std::vector<Row>& rows) {
+  const std::vector<std::string> columns = columns_of(rows);
+  std::string csv;
+  for (const std::string& name : columns) csv += (csv.empty() ? "" : ",") + name;
+  for (const Row& row : rows) {
+    csv += "\n";
+    for (const std::string& name : columns) {
+      const auto at = std::ranges::find(row, name, &Row::value_type::first);
+      if (name != columns.front()) csv += ",";
+      if (at != row.end()) csv += json_of(name, at->second).dump();
+    }
+  }
+  return csv + "\n";
+}
+
+/// Lines of whole epochs up to `last`; what is torn or foreign is left out.
+std::vector<Row> read_rows(const std::filesystem::path& path, int last) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+  std::vector<Row> rows;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return rows;
+  std::istringstream lines(read_file(path, kMostBytes));
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_object() || !json.contains("epoch") || !json["epoch"].is_number()) continue;
+    if (json["epoch"].get<double>() > last) continue;
+    Row row;
+    for (const auto& [name, value] : json.items()) {
+      if (value.is_number()) row.emplace_back(name, value.get<double>());
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+void RunLog::on_start(Run& run) {
+  rows_.clear();
+  if (run.position.epoch == 0 && run.position.batch == 0) return;
+  try {
+    rows_ = read_rows(folder_ / "metrics.jsonl", run.position.epoch);
+  } catch (const Error& error) {
+    run.problems.emplace_back(error.what());
+  }
+}
+
+void RunLog::on_step(Run& /*run*/, const Progress& progress) {
+  learning_rate_ = progress.step.learning_rate;
+}
+
+void RunLog::on_validation(Run& run, const Evaluation& evaluation) {
+  if (run.position.epoch > 0) return;  // part of the epoch's line
+  Row row{{"epoch", 0}, {"updates", static_cast<double>(run.trainer.train_step().updates())}};
+  for (auto& pair : numbers_of(evaluation)) row.push_back(std::move(pair));
+  add(run, std::move(row));
+}
+
+void RunLog::on_epoch(Run& run, const EpochReport& report) {
+  Row row{{"epoch", report.epoch},
+          {"updates", static_cast<double>(run.trainer.train_step().updates())},
+          {"learning_rate", learning_rate_}};
+  for (auto& pair : numbers_of(report)) row.push_back(std::move(pair));
+  row.emplace_back("samples", static_cast<double>(report.samples));
+  row.emplace_back("seconds", report.seconds);
+  add(run, std::move(row));
+}
+
+void RunLog::add(Run& run, Row row) {
+  rows_.push_back(std::move(row));
+  write(run);
+}
+
+/// Both are written whole: a line is there or is not, whatever ends the process.
+void RunLog::write(Run& run) {
+  std::string lines;
+  for (const Row& row : rows_) lines += line_of(row);
+  try {
+    write_file(folder_ / "metrics.jsonl", lines);
+    write_file(folder_ / "metrics.csv", csv_of(rows_));
+  } catch (const Error& error) {
+    run.problems.emplace_back(error.what());
+  }
+}
+
+}  // namespace graft

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/callback.h"
+
+namespace graft {
+
+/// Writes down what each epoch did: a line of `metrics.jsonl` and a row of `metrics.csv` (columns:
+/// docs/runs.md). Epoch 0 is the measurement before the first step. A resumed run drops lines of
+/// epochs that it does again. A file that cannot be written becomes one of `Run::problems`.
+class RunLog : public Callback {
+ public:
+  explicit RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void on_start(Run& run) override;
+  void on_step(Run& run, const Progress& progress) override;
+  void on_validation(Run& run, const Evaluation& evaluation) override;
+  void on_epoch(Run& run, const EpochReport& report) override;
+
+ private:
+  using Row = std::vector<std::pair<std::string, double>>;
+
+  void add(Run& run, Row row);
+  void write(Run& run);
+
+  std::filesystem::path folder_;
+  std::vector<Row> rows_;
+  float learning_rate_ = 0.0F;
+};
+
+/// Writes TensorBoard's event file into the folder: loss, accuracy and learning rate of every tenth
+/// step and of epochs, over updates. Source: tensorflow/core/util/event.proto and summary.proto;
+/// TFRecord files.
+class TensorBoardLog : public Callback {
+ public:
+  explicit TensorBoardLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  void on_start(Run& run) override;
+  void on_step(Run& run, const Progress& progress) override;
+  void on_validation(Run& run, const Evaluation& evaluation) override;
+  void on_epoch(Run& run, const EpochReport& report) override;
+  void on_end(Run& run) override;
+
+ private:
+  void write(Run& run, const std::string& event);
+  void flush(Run& run);
+
+  std::filesystem::path folder_;
+  std::ofstream file_;
+  bool is_lost_ = false;
+};
+
+}  // namespace graft

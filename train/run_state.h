@@ -1,0 +1,27 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "train/callback.h"
+#include "train/train_state.h"
+
+namespace graft {
+
+/// All that a run needs to go on as if it had never ended.
+struct RunState {
+  TrainState step;
+  RunPosition position;
+  /// The numbers of callbacks, by their names.
+  std::map<std::string, std::map<std::string, double>> callbacks = {};
+};
+
+/// Writes a safetensors file that appears complete or not at all: "weights/<name>",
+/// "optimizer/<name>", and the rest as texts of "__metadata__". Throws Error{io}.
+void save_run_state(const std::filesystem::path& path, const RunState& state);
+
+/// Throws Error{io} if it is no such file.
+RunState load_run_state(const std::filesystem::path& path);
+
+}  // namespace graft
