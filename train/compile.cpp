@@ -97,8 +97,8 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   step.refuse_open_shapes();
   passes::run_passes(passes::kTrainingForm, graph, context);
   add("add_loss", [&] { step.add_loss(request.target); });
-  passes::run_passes(
-      request.is_exported ? passes::kExportedForward : passes::kForwardWithLoss, graph, context);
+  passes::run_passes(request.is_exported ? passes::kExportedForward : passes::kForwardWithLoss,
+                     graph, context);
   if (trains) {
     add("add_gradients", [&] { step.add_gradients(request.trained.parameters); });
     add("add_updates",

@@ -84,8 +84,8 @@ StepReport Trainer::step(const Batch& batch, const Run* run) {
                                   ? ""
                                   : text(" (epoch ", run->position.epoch + 1, ", batch ",
                                          run->position.batch + 1, " of ", run->batches, ")");
-    fail(ErrorKind::numeric, "the loss is ", number_text(report.loss), " in step ",
-         step_.updates(), place,
+    fail(ErrorKind::numeric, "the loss is ", number_text(report.loss), " in step ", step_.updates(),
+         place,
          is_untrained ? "; look for values in the data or the weights that are not finite"
                       : cure(step_));
   }

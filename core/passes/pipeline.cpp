@@ -177,10 +177,12 @@ constexpr Pipeline kExportedStep{"exported step", kExportedStepPasses};
 constexpr Pipeline kPlanning{"planning", kPlanningPasses};
 
 std::span<const Pipeline* const> pipelines() {
-  static constexpr std::array kAll{
-      &kNewestForm,      &kSettle,        &kBound,   &kUnrolled,  &kStepShapes, &kOpenGradientPath,
-      &kOutputTypes,     &kGradientModel, &kForward, &kInference, &kOneOp,      &kTrainingForm,
-      &kForwardWithLoss, &kWholeStep,     &kExportedForward, &kExportedStep, &kPlanning};
+  static constexpr std::array kAll{&kNewestForm,      &kSettle,        &kBound,
+                                   &kUnrolled,        &kStepShapes,    &kOpenGradientPath,
+                                   &kOutputTypes,     &kGradientModel, &kForward,
+                                   &kInference,       &kOneOp,         &kTrainingForm,
+                                   &kForwardWithLoss, &kWholeStep,     &kExportedForward,
+                                   &kExportedStep,    &kPlanning};
   return kAll;
 }
 

@@ -24,8 +24,8 @@ Tensors run(std::unique_ptr<Graph> graph, const Tensors& inputs) {
 }
 
 bool has_internal_nodes(const Graph& graph) {
-  return std::ranges::any_of(
-      graph.nodes(), [](const auto& node) { return node->domain() == kInternalDomain; });
+  return std::ranges::any_of(graph.nodes(),
+                             [](const auto& node) { return node->domain() == kInternalDomain; });
 }
 
 /// Large errors of few elements would hide among many small ones, so each counts.

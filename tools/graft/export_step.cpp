@@ -98,9 +98,9 @@ void write_folder(const fs::path& folder, const StepModel& made, const Json& des
   if (error) {
     fail(ErrorKind::io, "cannot make the folder ", folder.string(), ": ", error.message());
   }
-  std::vector<NamedTensor> initial;
+  safetensors::Content initial;
   for (const StepVariable& variable : made.variables) {
-    initial.push_back({variable.name, variable.initial});
+    initial.tensors.push_back({variable.name, variable.initial});
   }
   safetensors::save(folder / "initial.safetensors", initial);
   write_file(folder / "step.json", description.dump(1) + "\n");
@@ -132,10 +132,15 @@ Run add_export_step(CLI::App& app) {
   app.add_option("--batch", arguments->batch, "samples in a batch")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  app.add_option("--trainable", arguments->trainable, "regular expression of what trains");
-  app.add_option("--freeze", arguments->freeze, "regular expression of what does not");
-  app.add_option("--tied", arguments->tied, "names of one parameter under several, as A,B")
-      ->delimiter(',');
+  app.add_option("--trainable", arguments->trainable,
+                 "train only parameters whose whole name matches this regular expression");
+  app.add_option("--freeze", arguments->freeze, "but none whose whole name matches this one");
+  app.add_option_function<std::vector<std::string>>(
+         "--tied",
+         [arguments](const std::vector<std::string>& names) { arguments->tied.push_back(names); },
+         "NAME,NAME: initializers that are one parameter (equal, or transposed)")
+      ->delimiter(',')
+      ->trigger_on_parse();
   app.add_option("--out", arguments->out, "the folder to write")->required();
   return [arguments] { return export_step(*arguments); };
 }

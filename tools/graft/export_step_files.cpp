@@ -79,7 +79,8 @@ if __name__ == "__main__":
     save(os.path.join(here, "trained.safetensors"), {name: variables[name] for name in parameters})
 )";
 
-constexpr std::string_view kJavaScript = R"(// Trains step.onnx with onnxruntime-web: node train.mjs [STEPS]
+constexpr std::string_view kJavaScript =
+    R"(// Trains step.onnx with onnxruntime-web: node train.mjs [STEPS]
 import * as ort from "onnxruntime-web";
 import { readFile } from "node:fs/promises";
 

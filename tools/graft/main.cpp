@@ -21,7 +21,7 @@ struct Verb {
   Run (*add)(CLI::App& app);
 };
 
-constexpr std::array<Verb, 9> kVerbs{{
+constexpr std::array<Verb, 10> kVerbs{{
     {"new", "write a fresh net as ONNX", add_new},
     {"inspect", "show what a model holds, costs, and whether it can be trained", add_inspect},
     {"run", "compute a model's outputs for inputs from files", add_run},
@@ -31,6 +31,7 @@ constexpr std::array<Verb, 9> kVerbs{{
     {"test", "run ONNX backend-test folders and training cases", add_test},
     {"bench", "measure the time and memory of a step", add_bench},
     {"devices", "list what can be computed on", add_devices},
+    {"export-step", "write a training step as ONNX that other runtimes run", add_export_step},
 }};
 
 /// Messages may list things on lines of their own; scripts and logs want one line an error.

@@ -36,5 +36,6 @@ Run add_edit(CLI::App& app);
 Run add_test(CLI::App& app);
 Run add_bench(CLI::App& app);
 Run add_devices(CLI::App& app);
+Run add_export_step(CLI::App& app);
 
 }  // namespace graft::cli

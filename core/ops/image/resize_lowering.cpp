@@ -41,8 +41,7 @@ std::vector<Expr> lower_resize_grad(const Node& node, Builder& builder) {
   Expr dx = n.x(0);
   for (const ResizeAxis& axis : *axes) {
     const ResizeTable table = resize_table(node, axis);
-    const Expr matrix =
-        n.constant(dx.dtype(), Shape{table.output, table.input}, matrix_of(table));
+    const Expr matrix = n.constant(dx.dtype(), Shape{table.output, table.input}, matrix_of(table));
     dx = multiply_axis(dx, axis.axis, matrix);
   }
   return {axes->empty() ? call("Identity", {dx}) : dx};

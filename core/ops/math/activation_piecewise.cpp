@@ -36,14 +36,15 @@ std::vector<Sample> relu_samples() {
 
 /// At 0 the gradient is 0, as in PyTorch. What is saved is Y, which the next layer keeps anyway.
 void register_relu(OpRegistry& registry) {
-  add_with_gradient(registry,
-                    activation_row(
-                        "Relu", {{6}, {13, "bfloat16"}, {14, "signed integers"}}, {},
-                        [](const Gradient& g) -> Gradients {
-                          return {call_internal("ReluGrad", {g.y(), g.dy()})};
-                        },
-                        relu_samples),
-                    activation_gradient_row("ReluGrad", "Y", {}, lower_relu_grad, kinked_gradient_samples));
+  add_with_gradient(
+      registry,
+      activation_row(
+          "Relu", {{6}, {13, "bfloat16"}, {14, "signed integers"}}, {},
+          [](const Gradient& g) -> Gradients {
+            return {call_internal("ReluGrad", {g.y(), g.dy()})};
+          },
+          relu_samples),
+      activation_gradient_row("ReluGrad", "Y", {}, lower_relu_grad, kinked_gradient_samples));
 }
 
 /// At 0 the slope is that of the negative side, as in PyTorch.
@@ -178,7 +179,8 @@ void register_hard_swish(OpRegistry& registry) {
                           return {call_internal("HardSwishGrad", {g.x(), g.dy()})};
                         },
                         kinked_samples),
-                    activation_gradient_row("HardSwishGrad", "X", {}, lower_hard_swish_grad, kinked_gradient_samples));
+                    activation_gradient_row("HardSwishGrad", "X", {}, lower_hard_swish_grad,
+                                            kinked_gradient_samples));
 }
 
 /// x + bias below -lambd, x - bias above lambd, else 0, where the gradient is 0 too. Integers are

@@ -117,7 +117,8 @@ void register_clip(OpRegistry& registry) {
                 .mixed_precision = kFollows,
                 .backward = clip_rule,
                 .samples = clip_samples});
-  OpDef gradient = activation_gradient_row("ClipGrad", "X", {}, lower_clip_grad, clip_gradient_samples);
+  OpDef gradient =
+      activation_gradient_row("ClipGrad", "X", {}, lower_clip_grad, clip_gradient_samples);
   gradient.inputs.push_back({"min", Arity::optional});
   gradient.inputs.push_back({"max", Arity::optional});
   gradient.infer = [](InferContext& context) { infer_clip_from(context, 2); };

@@ -1,5 +1,5 @@
-#include "core/ops/move/move_lowering.h"
 #include "core/ops/move/slice.h"
+#include "core/ops/move/move_lowering.h"
 
 #include <algorithm>
 #include <limits>

@@ -273,8 +273,10 @@ void register_layer_norm(OpRegistry& registry) {
                 .weights = {1},
                 .backward = rms_norm_rule,
                 .samples = rms_norm_samples});
-  registry.add(grad_op("LayerNormGrad", {{"dx"}, {"dscale"}, {"dbias"}}, lower_layer_norm_grad, layer_norm_grad_samples));
-  registry.add(grad_op("RmsNormGrad", {{"dx"}, {"dscale"}}, lower_rms_norm_grad, rms_norm_grad_samples));
+  registry.add(grad_op("LayerNormGrad", {{"dx"}, {"dscale"}, {"dbias"}}, lower_layer_norm_grad,
+                       layer_norm_grad_samples));
+  registry.add(
+      grad_op("RmsNormGrad", {{"dx"}, {"dscale"}}, lower_rms_norm_grad, rms_norm_grad_samples));
 }
 
 }  // namespace graft

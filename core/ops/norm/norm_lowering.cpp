@@ -42,9 +42,7 @@ class Channels {
   Expr sum(const Expr& v) const { return reshape(reduce_sum(v, axes_, false), {count_}); }
   Expr mean(const Expr& v) const { return sum(v) / elements(); }
   /// Elements of one channel.
-  double elements() const {
-    return count_ == 0 ? 0 : static_cast<double>(shape_.size() / count_);
-  }
+  double elements() const { return count_ == 0 ? 0 : static_cast<double>(shape_.size() / count_); }
 
  private:
   Shape shape_;

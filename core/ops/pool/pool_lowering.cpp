@@ -38,10 +38,10 @@ std::vector<Expr> lower_max_pool_grad(const Node& node, Builder& builder) {
   if (shape.size() == 0) return {n.full(x.dtype(), shape, 0.0)};
   const Shape all{n.x(1).shape().size()};
   const Expr indices = call_multi("MaxPool", "", {x}, 2, n.attributes())[1];
-  const Expr dx = call("ScatterElements",
-                       {n.full(x.dtype(), Shape{shape.size()}, 0.0), reshape(indices, all),
-                        reshape(n.x(1), all)},
-                       {{"reduction", "add"}});
+  const Expr dx = call(
+      "ScatterElements",
+      {n.full(x.dtype(), Shape{shape.size()}, 0.0), reshape(indices, all), reshape(n.x(1), all)},
+      {{"reduction", "add"}});
   return {reshape(dx, shape)};
 }
 

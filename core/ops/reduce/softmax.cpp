@@ -179,8 +179,10 @@ void register_softmax(OpRegistry& registry) {
   registry.add(along_axis("Hardmax",
                           NotDifferentiable{"it is constant wherever its derivative exists"},
                           hardmax_samples));
-  registry.add(gradient_op("SoftmaxGrad", lower_softmax_grad, softmax_grad_rule, softmax_grad_samples));
-  registry.add(gradient_op("LogSoftmaxGrad", lower_log_softmax_grad, log_softmax_grad_rule, log_softmax_grad_samples));
+  registry.add(
+      gradient_op("SoftmaxGrad", lower_softmax_grad, softmax_grad_rule, softmax_grad_samples));
+  registry.add(gradient_op("LogSoftmaxGrad", lower_log_softmax_grad, log_softmax_grad_rule,
+                           log_softmax_grad_samples));
 }
 
 }  // namespace graft

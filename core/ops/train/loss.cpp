@@ -255,7 +255,8 @@ void register_loss(OpRegistry& registry) {
                 .infer = infer_loss,
                 .backward = nll_rule,
                 .samples = loss_samples});
-  registry.add(loss_grad("CrossEntropyGrad", true, lower_cross_entropy_grad, cross_entropy_grad_samples));
+  registry.add(
+      loss_grad("CrossEntropyGrad", true, lower_cross_entropy_grad, cross_entropy_grad_samples));
   registry.add(loss_grad("NegativeLogLikelihoodLossGrad", false, lower_nll_grad, nll_grad_samples));
 }
 

@@ -1,0 +1,140 @@
+#include "train/step_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/rng.h"
+#include "core/layers/append.h"
+#include "core/layers/nets.h"
+#include "core/runtime/session.h"
+#include "tests/core/error_of.h"
+
+namespace graft {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kBatch = 4;
+const ValueType kImages{DType::f32, SymShape(Shape{kBatch, 1, 16, 16})};
+const ValueType kClasses{DType::i64, SymShape(Shape{kBatch})};
+
+Tensor images(std::uint64_t seed) {
+  Tensor x = Tensor::empty(DType::f32, Shape{kBatch, 1, 16, 16});
+  const Philox random(seed, 0);
+  std::uint64_t at = 0;
+  for (float& value : x.values<float>()) value = static_cast<float>(random.normal(at++));
+  return x;
+}
+
+Tensor classes() {
+  return Tensor::from(Shape{kBatch}, std::vector<std::int64_t>{0, 2, 1, 2});
+}
+
+Model net() {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  graph.add_output(graph.add_input("x", kImages));
+  edit::append(model, {Conv{.name = "conv", .out = 4, .seed = 1}, BatchNorm{.name = "norm"}, Relu{},
+                       MaxPool{}, Flatten{}, Linear{.name = "head", .out = 3, .seed = 2}});
+  return model;
+}
+
+/// The exported step run as another runtime would: by names, from inputs alone.
+class Loop {
+ public:
+  explicit Loop(const StepModel& made) : made_(made), session_(made.step) {
+    for (const StepVariable& variable : made.variables) {
+      variables_[variable.name] = variable.initial.clone();
+    }
+  }
+
+  float run(const Tensor& x, const Tensor& target, float lr) {
+    std::vector<Tensor> inputs{x, target, Tensor::scalar(lr), Tensor::scalar(++step_)};
+    for (std::size_t i = inputs.size(); i < made_.step.graph().inputs().size(); ++i) {
+      inputs.push_back(variables_.at(made_.step.graph().inputs()[i]->name()));
+    }
+    const std::vector<Tensor> outputs = session_.run(inputs);
+    const std::vector<Value*>& names = made_.step.graph().outputs();
+    for (const StepVariable& variable : made_.variables) {
+      const auto at = std::ranges::find(names, variable.next, &Value::name);
+      variables_[variable.name] = outputs[static_cast<std::size_t>(at - names.begin())].clone();
+    }
+    return outputs[0].values<const float>()[0];
+  }
+  const Tensor& variable(const std::string& name) const { return variables_.at(name); }
+
+ private:
+  const StepModel& made_;
+  Session session_;
+  std::map<std::string, Tensor> variables_;
+  std::int64_t step_ = 0;
+};
+
+void expect_near(const Tensor& found, const Tensor& wanted) {
+  const std::vector<double> a = to_double(found);
+  const std::vector<double> b = to_double(wanted);
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << "element " << i;
+}
+
+TEST(ExportStep, TrainsAsTheStepItself) {
+  for (const Optimizer& optimizer :
+       {Optimizer(SGD{.lr = 0.1F, .momentum = 0.9F, .weight_decay = 0.01F}),
+        Optimizer(AdamW{.lr = 0.01F})}) {
+    Model model = net();
+    TrainOptions options{.optimizer = optimizer};
+    const StepModel made = export_step(model, options, {kImages}, kClasses);
+    Loop loop(made);
+    TrainStep step(model, options);
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      const float wanted = step.run({images(i)}, classes());
+      EXPECT_NEAR(loop.run(images(i), classes(), learning_rate(optimizer)), wanted, 1e-5) << i;
+    }
+    for (const Value* initializer : model.graph().initializers()) {
+      SCOPED_TRACE(initializer->name());
+      expect_near(loop.variable(initializer->name()), initializer->initializer());
+    }
+  }
+}
+
+TEST(ExportStep, LeavesTheModelAndItsOpsOfOnnx) {
+  Model model = net();
+  const Model fresh = net();
+  const StepModel made = export_step(model, {}, {kImages}, kClasses);
+  for (const Model* written : {&made.step, &made.evaluation}) {
+    for (const auto& node : written->graph().nodes())
+      EXPECT_EQ(node->domain(), "") << node->label();
+    EXPECT_LE(written->opset(), 22);
+  }
+  for (const Value* initializer : model.graph().initializers()) {
+    expect_near(initializer->initializer(), fresh.graph().find(initializer->name())->initializer());
+  }
+  EXPECT_EQ(made.target, made.step.graph().inputs()[1]->name());
+}
+
+TEST(ExportStep, EvaluatesWithTheVariables) {
+  Model model = net();
+  const StepModel made = export_step(model, {}, {kImages}, kClasses);
+  const Graph& graph = made.evaluation.graph();
+  std::vector<Tensor> inputs{images(0), classes()};
+  for (std::size_t i = inputs.size(); i < graph.inputs().size(); ++i) {
+    inputs.push_back(model.graph().find(graph.inputs()[i]->name())->initializer());
+  }
+  const std::vector<Tensor> found = Session(made.evaluation).run(inputs);
+  expect_near(found.at(1), Session(model).run({images(0)}).at(0));
+}
+
+TEST(ExportStep, RefusesByNameWhatOnnxLacks) {
+  Model model = net();
+  edit::append(model, {Dropout{}});
+  const Error error = error_of([&] { export_step(model, {.output = ""}, {kImages}, kClasses); });
+  EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  EXPECT_THAT(error.what(), HasSubstr("it needs DropoutTraining"));
+}
+
+}  // namespace
+}  // namespace graft
