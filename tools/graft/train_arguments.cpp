@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "tools/graft/train_arguments.h"
 
@@ -28,8 +30,32 @@ void add_precision(CLI::App& app, const char* name, Precision& precision, const 
 
 }  // namespace
 
+namespace {
+
+/// "NAME[:SETTING=NUMBER]...". Throws Error{argument} naming what is not understood.
+Optimizer parse_optimizer(const std::string& written) {
+  std::vector<std::string> words = CLI::detail::split(written, ':');
+  Optimizer optimizer = optimizer_from_name(words.front());
+  for (const std::string& word : std::span(words).subspan(1)) {
+    const std::size_t split = std::min(word.find('='), word.size());
+    const std::string number = word.substr(std::min(split + 1, word.size()));
+    float value = 0.0F;
+    const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (code != std::errc() || end != number.data() + number.size()) {
+      fail(ErrorKind::argument, "--optimizer '", written, "': '", word,
+           "' is no setting, wanted one like epsilon=1e-4");
+    }
+    set_setting(optimizer, word.substr(0, split), value);
+  }
+  return optimizer;
+}
+
+}  // namespace
+
 void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
-  app.add_option("--optimizer", arguments.name, joined(optimizer_names()))->capture_default_str();
+  app.add_option("--optimizer", arguments.name,
+                 joined(optimizer_names()) + "; settings follow, as adam:beta2=0.99:epsilon=1e-4")
+      ->capture_default_str();
   app.add_option("--lr", arguments.lr, "learning rate (default: by the optimizer)");
   app.add_option("--momentum", arguments.momentum, "of sgd and rmsprop");
   app.add_option("--weight-decay", arguments.weight_decay, "share of a weight that decays");
@@ -38,12 +64,12 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
 }
 
 Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, float sgd_momentum) {
-  Optimizer optimizer = optimizer_from_name(arguments.name);
+  Optimizer optimizer = parse_optimizer(arguments.name);
   SGD* const sgd = std::get_if<SGD>(&optimizer);
   if (sgd != nullptr) {
     sgd->lr = sgd_lr;
-    sgd->momentum = sgd_momentum;
-    sgd->nesterov = arguments.nesterov;
+    if (arguments.name.find("momentum=") == std::string::npos) sgd->momentum = sgd_momentum;
+    sgd->nesterov = sgd->nesterov || arguments.nesterov;
   } else if (arguments.nesterov) {
     fail(ErrorKind::argument, "--nesterov is for sgd, the optimizer is ", arguments.name);
   }

@@ -1,0 +1,127 @@
+"""Steps that Graft exports train in onnxruntime as they did in PyTorch.
+
+Usage: export_step_test.py GRAFT. Each training case becomes a folder by `graft export-step`; the
+loop that stands in it runs the case's batches, and losses and the trained output are held against
+the record within the case's tolerance. Fails where onnx or onnxruntime is not installed, unless
+GRAFT_OFFLINE is set: then it exits with 77 (skipped).
+"""
+import glob
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from needed import needed
+
+with needed():
+    import numpy as np
+    import onnx
+    import onnxruntime
+    from onnx import numpy_helper
+
+GRAFT = os.path.abspath(sys.argv.pop(1))
+CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "training_cases")
+# The first op of each that ONNX lacks.
+REFUSED = {"crnn_ctc_adam": "CtcLoss", "gru_rmsprop": "GRUGrad"}
+
+
+def tensors(pattern):
+    """Those of the files, in the order of their numbers."""
+    paths = sorted(glob.glob(pattern), key=lambda path: int(re.findall(r"\d+", os.path.basename(path))[-1]))
+    result = []
+    for path in paths:
+        tensor = onnx.TensorProto()
+        with open(path, "rb") as file:
+            tensor.ParseFromString(file.read())
+        result.append(numpy_helper.to_array(tensor))
+    return result
+
+
+def optimizer_arguments(settings):
+    """PyTorch's names as --optimizer takes them."""
+    settings = dict(settings)
+    words = [settings.pop("type")]
+    rate = settings.pop("lr")
+    if "betas" in settings:
+        settings["beta1"], settings["beta2"] = settings.pop("betas")
+    if "eps" in settings:
+        settings["epsilon"] = settings.pop("eps")
+    if words == ["sgd"]:
+        settings.setdefault("momentum", 0)
+    words += [f"{name}={float(value):.9g}" for name, value in settings.items()]
+    return ["--optimizer", ":".join(words), "--lr", str(rate)]
+
+
+def export(case, record, out):
+    arguments = [GRAFT, "export-step", os.path.join(CASES, case, "model.onnx"), "--out", out, "--loss", record["loss"]]
+    batch = tensors(os.path.join(CASES, case, "test_data_set_0", "step_0_input_0.pb"))[0].shape[0]
+    arguments += ["--batch", str(batch), *optimizer_arguments(record["optimizer"])]
+    arguments += ["--trainable", "|".join(re.escape(name) for name in record["trainable"])]
+    for names in record.get("tied", []):
+        arguments += ["--tied", ",".join(names)]
+    return subprocess.run(arguments, capture_output=True, text=True)
+
+
+def load_loop(folder):
+    spec = importlib.util.spec_from_file_location("train", os.path.join(folder, "train.py"))
+    loop = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loop)
+    return loop
+
+
+class ExportedSteps(unittest.TestCase):
+    def close(self, found, wanted, record, what):
+        difference = np.abs(np.asarray(found) - wanted) - record["rtol"] * np.abs(wanted)
+        self.assertLessEqual(float(difference.max()), record["atol"], what)
+
+    def run_case(self, case, folder, record):
+        data = os.path.join(CASES, case, "test_data_set_0")
+        for name in ("step.onnx", "eval.onnx"):
+            onnx.checker.check_model(onnx.load(os.path.join(folder, name)), full_check=True)
+        loop = load_loop(folder)
+        about = loop.about
+        batches = []
+        for step in range(record["steps"]):
+            inputs = tensors(os.path.join(data, f"step_{step}_input_*.pb"))
+            target = tensors(os.path.join(data, f"step_{step}_target_0.pb"))[0]
+            kind = loop.NUMPY[about["target"]["type"]]
+            feeds = {i["name"]: value for i, value in zip(about["inputs"], inputs)}
+            feeds[about["target"]["name"]] = target.astype(kind).reshape(about["target"]["shape"])
+            batches.append(feeds)
+        losses, variables = loop.train(record["steps"], iter(batches).__next__)
+        self.close(losses, record["losses"], record, "losses")
+        self.check_trained_output(data, folder, about, batches[0], variables, record)
+
+    def check_trained_output(self, data, folder, about, batch, variables, record):
+        """eval.onnx with the trained variables, where the recorded batch has the step's size."""
+        inputs = tensors(os.path.join(data, "input_*.pb"))
+        if any(list(value.shape) != i["shape"] for i, value in zip(about["inputs"], inputs)):
+            return
+        session = onnxruntime.InferenceSession(os.path.join(folder, "eval.onnx"), providers=["CPUExecutionProvider"])
+        given = {**batch, **variables, **{i["name"]: value for i, value in zip(about["inputs"], inputs)}}
+        wanted = {i.name for i in session.get_inputs()}
+        found = session.run([about["prediction"]], {name: value for name, value in given.items() if name in wanted})[0]
+        self.close(found, tensors(os.path.join(data, "trained_output_0.pb"))[0], record, "trained output")
+
+    def test_every_case(self):
+        cases = sorted(name for name in os.listdir(CASES) if os.path.exists(os.path.join(CASES, name, "training.json")))
+        self.assertGreaterEqual(len(cases), 18)
+        for case in cases:
+            with self.subTest(case), tempfile.TemporaryDirectory() as folder, \
+                    open(os.path.join(CASES, case, "training.json")) as file:
+                record = json.load(file)
+                run = export(case, record, folder)
+                if case in REFUSED:
+                    self.assertEqual(run.returncode, 2, run.stderr)
+                    self.assertIn(REFUSED[case], run.stderr)
+                else:
+                    self.assertEqual(run.returncode, 0, run.stderr)
+                    self.run_case(case, folder, record)
+
+
+if __name__ == "__main__":
+    unittest.main()
