@@ -21,10 +21,6 @@ struct DeviceProduct {
   bool transposes_b;
   double alpha;
   double beta;
-  /// Rows of the operands as they lie, and of y.
-  std::int64_t lda;
-  std::int64_t ldb;
-  std::int64_t ldy;
   /// What c advances by from row to row and from column to column; 0 where it repeats.
   std::int64_t c_row = 0;
   std::int64_t c_column = 0;

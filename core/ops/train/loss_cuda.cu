@@ -1,4 +1,6 @@
 // Losses: a team computes each position, then sums over positions go in two passes, pieces first.
+#include <algorithm>
+
 #include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
