@@ -70,7 +70,9 @@ std::vector<std::vector<std::byte>> run(const test::SampleGraph& sample, Device&
   }
   const Block workspace(device, kernel.workspace_bytes);
   const RunState state;
-  kernel.run({inputs, outputs, workspace.data(), &state});
+  const Block run_state(device, sizeof state);
+  device.copy_from_host(run_state.data(), &state, sizeof state);
+  kernel.run({inputs, outputs, workspace.data(), static_cast<const RunState*>(run_state.data())});
   device.synchronize();
   std::vector<std::vector<std::byte>> results;
   for (int i = 0; i < sample.node->output_count(); ++i) {
