@@ -28,8 +28,8 @@ const Value* parameter_of(const Graph& graph, const Trained& trained, const std:
 
 /// The one of `kept` that a name ends in. A name that was taken has a number behind it.
 std::string kind_of(const std::string& rest, const std::vector<std::string>& kept) {
-  const auto at = std::ranges::find_if(
-      kept, [&](const std::string& kind) { return rest.starts_with(kind); });
+  const auto at =
+      std::ranges::find_if(kept, [&](const std::string& kind) { return rest.starts_with(kind); });
   return at == kept.end() ? "" : *at;
 }
 
@@ -40,7 +40,8 @@ std::map<std::string, Tensor> weights_of(const Graph& graph, const Trained& trai
   for (const Value* value : graph.initializers()) {
     const Tensor& tensor = value->initializer();
     const bool is_large = is_float(tensor.dtype()) && tensor.rank() > 0;
-    if (is_large || std::ranges::find(trained.parameters, value->name()) != trained.parameters.end())
+    if (is_large ||
+        std::ranges::find(trained.parameters, value->name()) != trained.parameters.end())
       weights.emplace(value->name(), tensor);
   }
   return weights;

@@ -31,8 +31,7 @@ void for_each_target(const Tensor& prediction, const Tensor& target, int class_a
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
-    const std::size_t first =
-        static_cast<std::size_t>(at / inner * classes * inner + at % inner);
+    const std::size_t first = static_cast<std::size_t>(at / inner * classes * inner + at % inner);
     if (labels[i] < 0 || labels[i] >= classes) continue;
     visit(
         [&](std::int64_t c) {

@@ -66,8 +66,7 @@ bool Monitor::improves(const EpochReport& report, double least_change) {
     for (const auto& [name, value] : numbers) valid += (valid.empty() ? "" : ", ") + name;
     fail(ErrorKind::argument, "no '", name_, "' is measured; valid here: ", valid);
   }
-  const double gain =
-      !best_ ? 0.0 : (smaller_is_better(name_) ? *best_ - *now : *now - *best_);
+  const double gain = !best_ ? 0.0 : (smaller_is_better(name_) ? *best_ - *now : *now - *best_);
   if (best_ && !(gain > least_change)) return false;
   best_ = *now;
   best_epoch_ = report.epoch;

@@ -62,8 +62,8 @@ std::string scalar(const std::string& tag, double number) {
   return message(1, message(1, tag) + key(2, Wire::fixed32) + raw(static_cast<float>(number)));
 }
 
-/// TensorBoard shows in one drawing what has one tag in several runs, and groups tags by what stands
-/// before the slash.
+/// TensorBoard shows in one drawing what has one tag in several runs, and groups tags by what
+/// stands before the slash.
 std::string tag_of(const std::string& name) {
   constexpr std::string_view kValidation = "validation_";
   return name.starts_with(kValidation) ? "validation/" + name.substr(kValidation.size())
@@ -81,8 +81,9 @@ void TensorBoardLog::on_start(Run& run) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
       std::chrono::system_clock::now().time_since_epoch());
   is_lost_ = false;
-  file_ = std::ofstream(folder_ / text("events.out.tfevents.", seconds.count(), ".graft.", getpid()),
-                        std::ios::binary | std::ios::trunc);
+  file_ =
+      std::ofstream(folder_ / text("events.out.tfevents.", seconds.count(), ".graft.", getpid()),
+                    std::ios::binary | std::ios::trunc);
   write(run, event(0, message(3, "brain.Event:2")));
   // SessionLog.START (1): what another file says of steps from here on is dropped; they are done
   // again.

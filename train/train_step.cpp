@@ -234,7 +234,8 @@ void TrainStep::load_state(const TrainState& state) {
   }
   // Plans hold the tensors of the state that there is.
   for (const auto& [name, tensor] : s.state) {
-    if (!state.optimizer.contains(name)) tensor.copy_from(Tensor::zeros(tensor.dtype(), tensor.shape()));
+    if (!state.optimizer.contains(name))
+      tensor.copy_from(Tensor::zeros(tensor.dtype(), tensor.shape()));
   }
   for (const auto& [name, tensor] : state.optimizer) {
     const auto [at, is_new] = s.state.try_emplace(name, tensor.clone());

@@ -83,8 +83,8 @@ StepReport Trainer::step(const Batch& batch, const Run* run) {
                                   ? ""
                                   : text(" (epoch ", run->position.epoch + 1, ", batch ",
                                          run->position.batch + 1, " of ", run->batches, ")");
-    fail(ErrorKind::numeric, "the loss is ", number_text(report.loss), " in step ",
-         step_.updates(), place,
+    fail(ErrorKind::numeric, "the loss is ", number_text(report.loss), " in step ", step_.updates(),
+         place,
          is_untrained ? "; look for values in the data or the weights that are not finite"
                       : cure(step_));
   }
@@ -190,7 +190,8 @@ bool Trainer::train_epoch(Run& run, DataLoader& loader, const FitOptions& option
     const StepReport report = step(batch, &run);
     add(report, position);
     position.seconds = seconds_before + seconds_since(start);
-    const Progress progress{position.epoch + 1, run.epochs, position.batch, run.batches, report, rate};
+    const Progress progress{position.epoch + 1, run.epochs, position.batch,
+                            run.batches,        report,     rate};
     for (const auto& callback : options.callbacks) callback->on_step(run, progress);
     if (options.on_step && !options.on_step(progress)) run.stops = true;
     if (options.goes_on && !options.goes_on()) run.stops = true;

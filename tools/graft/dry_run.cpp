@@ -33,7 +33,7 @@ ExitCode dry_run(Trainer& trainer, DataLoader& loader, const TrainArguments& arg
   const double step_seconds = seconds_of_step(trainer, loader);
   const double epoch_seconds = step_seconds * static_cast<double>(loader.batches());
   const TrainStep& step = trainer.train_step();
-  const std::string folder = arguments.run.none           ? ""
+  const std::string folder = arguments.run.none             ? ""
                              : arguments.run.folder.empty() ? "runs/"
                                                             : arguments.run.folder;
   if (arguments.json) {
@@ -56,9 +56,8 @@ ExitCode dry_run(Trainer& trainer, DataLoader& loader, const TrainArguments& arg
             << bytes_text(step.state_bytes()) << '\n'
             << "would write " << arguments.out;
   if (!folder.empty()) {
-    std::cout << ", and checkpoints of "
-              << bytes_text(step.parameter_bytes() + step.state_bytes()) << " or more to "
-              << folder;
+    std::cout << ", and checkpoints of " << bytes_text(step.parameter_bytes() + step.state_bytes())
+              << " or more to " << folder;
   }
   std::cout << "; nothing is written\n";
   return ok;

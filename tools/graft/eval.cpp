@@ -54,7 +54,8 @@ ExitCode evaluate(const Arguments& arguments) {
   }
   std::cout << loss.name << ' ' << fixed(result.loss, 4);
   if (result.accuracy) std::cout << "  accuracy " << percent(*result.accuracy);
-  for (const auto& [name, value] : result.metrics) std::cout << "  " << name << ' ' << fixed(value, 4);
+  for (const auto& [name, value] : result.metrics)
+    std::cout << "  " << name << ' ' << fixed(value, 4);
   std::cout << "  samples " << with_commas(result.samples) << '\n';
   return ok;
 }

@@ -32,12 +32,14 @@ std::string in_numbers(const std::string& said, const std::string& data) {
 }  // namespace
 
 std::string note_of(const Model& model, std::string_view key) {
-  const auto at = std::ranges::find(model.metadata, key, &std::pair<std::string, std::string>::first);
+  const auto at =
+      std::ranges::find(model.metadata, key, &std::pair<std::string, std::string>::first);
   return at == model.metadata.end() ? "" : at->second;
 }
 
 void set_note(Model& model, std::string_view key, const std::string& text) {
-  const auto at = std::ranges::find(model.metadata, key, &std::pair<std::string, std::string>::first);
+  const auto at =
+      std::ranges::find(model.metadata, key, &std::pair<std::string, std::string>::first);
   if (at != model.metadata.end()) {
     at->second = text;
   } else {

@@ -66,8 +66,9 @@ std::optional<fs::path> run_to_resume(CLI::App& app, const std::string& wanted) 
 }
 
 /// What may change without another run coming of it; threads change how sums are rounded.
-const std::vector<std::string> kFree{"epochs", "out",   "validate", "memory",  "device",
-                                     "keep",   "threads", "allow", "checkpoint-minutes"};
+const std::vector<std::string> kFree{
+    "model",  "epochs", "out",     "validate", "memory",
+    "device", "keep",   "threads", "allow",    "checkpoint-minutes"};
 
 void resume(CLI::App& app, const std::string& wanted, RunArguments& arguments) {
   const std::optional<fs::path> folder = run_to_resume(app, wanted);
@@ -78,8 +79,9 @@ void resume(CLI::App& app, const std::string& wanted, RunArguments& arguments) {
   if (!changed.empty()) {
     std::string list;
     for (const std::string& one : changed) list += (list.empty() ? "" : ", ") + one;
-    throw CLI::ValidationError("--resume", list + ": that would be another run; start one by --config " +
-                                               (*folder / kConfig).string());
+    throw CLI::ValidationError("--resume",
+                               list + ": that would be another run; start one by --config " +
+                                   (*folder / kConfig).string());
   }
   take_settings(app, settings, *folder / kConfig);
 }
@@ -102,8 +104,7 @@ void add_arguments(CLI::App& app, RunArguments& arguments) {
          "settings as JSON, such as a run's config.json; options that are given count before them")
       ->type_name("FILE");
   app.add_option_function<std::string>(
-         "--resume",
-         [&app, &arguments](const std::string& run) { resume(app, run, arguments); },
+         "--resume", [&app, &arguments](const std::string& run) { resume(app, run, arguments); },
          "go on with the run in this folder, with its settings; 'auto': with that of --run or the "
          "newest of the model in runs/, if there is one")
       ->type_name("DIR|auto");

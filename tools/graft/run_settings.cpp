@@ -60,6 +60,12 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+/// Options are f32 where they are no whole numbers.
+bool is_same(const Json& a, const Json& b) {
+  if (!a.is_number() || !b.is_number()) return a == b;
+  return a == b || a.get<float>() == b.get<float>();
+}
+
 void take(CLI::Option& option, const Json& value) {
   if (value.is_null() || value == false) return;
   if (!value.is_array()) {
@@ -116,9 +122,10 @@ std::vector<std::string> contradictions(const CLI::App& verb, const Json& settin
     if (std::ranges::find(free, key) != free.end()) continue;
     const Json given = json_of(*option);
     const Json recorded = settings.contains(key) ? settings[key] : Json();
-    if (given == recorded) continue;
+    if (is_same(given, recorded) || given == "auto") continue;
     const Json old = recorded.is_null() ? Json("none") : recorded;
-    found.push_back(text(option->get_name(), " ", text_of(given), " (the run has ", text_of(old), ")"));
+    found.push_back(
+        text(option->get_name(), " ", text_of(given), " (the run has ", text_of(old), ")"));
   }
   return found;
 }

@@ -23,7 +23,8 @@ void take_settings(CLI::App& verb, const nlohmann::ordered_json& settings,
 
 /// Options that were given and say something else than `settings`, but for those in `free`: as
 /// "--lr 0.1 (the run has 0.05)".
-std::vector<std::string> contradictions(const CLI::App& verb, const nlohmann::ordered_json& settings,
+std::vector<std::string> contradictions(const CLI::App& verb,
+                                        const nlohmann::ordered_json& settings,
                                         const std::vector<std::string>& free);
 
 /// The settings that a file holds: a run's config.json, or the object itself. Throws Error{io}.

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -56,9 +57,11 @@ const std::string& leader_of(const std::string& name,
   return name;
 }
 
-/// "0.05", the shortest digits of the number that it is.
+/// "0.05": the shortest digits that are this number.
 nlohmann::ordered_json shortest(float number) {
-  return nlohmann::ordered_json::parse(text(number), nullptr, false);
+  std::array<char, 32> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  return nlohmann::ordered_json::parse(buffer.data(), end);
 }
 
 /// Tells how training goes: text or JSON lines.
@@ -217,12 +220,13 @@ class Teller : public Callback {
 };
 
 /// What the options came to where the command left them open.
-nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOptions& options) {
+nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOptions& options,
+                                const std::string& normalize) {
   nlohmann::ordered_json all{
       {"model", std::filesystem::absolute(arguments.model).string()},
       {"out", std::filesystem::absolute(arguments.out).string()},
       {"loss", options.loss.name},
-      {"normalize", arguments.data.normalize},
+      {"normalize", normalize.empty() ? arguments.data.normalize : normalize},
       {"optimizer", name(*options.optimizer)},
       {"lr", shortest(learning_rate(*options.optimizer))},
       {"warmup", options.schedule.warmup},
@@ -237,14 +241,15 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
 void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
                  const DatasetInfo& data, Model& model) {
   set_note(model, kNormalizeNote, arguments.data.normalize);
-  set_note(model, kTaskNote, has_class_targets(options.loss) ? "classification" : options.loss.name);
+  set_note(model, kTaskNote,
+           has_class_targets(options.loss) ? "classification" : options.loss.name);
   set_note(model, kTrainedNote,
            text("graft ", kVersion, ": ", arguments.data.spec, ", ", name(*options.optimizer),
                 ", rate ", learning_rate(*options.optimizer)));
   if (!data.class_names.empty()) {
-    set_note(model, kClassesNote, nlohmann::json(data.class_names)
-                                      .dump(-1, ' ', false,
-                                            nlohmann::json::error_handler_t::replace));
+    set_note(model, kClassesNote,
+             nlohmann::json(data.class_names)
+                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 }
 
@@ -321,7 +326,8 @@ struct Training {
       if (error.kind() != ErrorKind::numeric) throw;
       save_last_good(error);
     }
-    if (arguments.keep == "best" && !stop_asked()) take(checkpoint == nullptr ? "" : checkpoint->best());
+    if (arguments.keep == "best" && !stop_asked())
+      take(checkpoint == nullptr ? "" : checkpoint->best());
     save();
   }
 };
@@ -332,6 +338,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   check_writable(model, arguments.out);
   outlive_readers();
   end_when_interrupted();
+  const std::string said = arguments.data.normalize;
   arguments.data.normalize =
       normalization_for(model, arguments.data.normalize, arguments.data.spec);
   const std::vector<Transform> transforms = training_transforms(arguments);
@@ -365,7 +372,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   if (!arguments.run.none || !arguments.run.folder.empty() || !arguments.run.resumed.empty()) {
     folder.emplace(arguments.run, arguments.model);
     if (arguments.run.resumed.empty()) {
-      folder->write_config(settings_of(app, resolved(arguments, options)));
+      folder->write_config(settings_of(app, resolved(arguments, options, said)));
     }
     training.report.folder(*folder, !arguments.run.resumed.empty());
   }

@@ -29,7 +29,8 @@ void add_precision(CLI::App& app, const char* name, Precision& precision, const 
 }  // namespace
 
 void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
-  app.add_option("--optimizer", arguments.name, joined(optimizer_names()) + " (default: by the model)");
+  app.add_option("--optimizer", arguments.name,
+                 joined(optimizer_names()) + " (default: by the model)");
   app.add_option("--lr", arguments.lr, "learning rate (default: by the optimizer)");
   app.add_option("--momentum", arguments.momentum, "of sgd and rmsprop");
   app.add_option("--weight-decay", arguments.weight_decay, "share of a weight that decays");
