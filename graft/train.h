@@ -1,8 +1,15 @@
 #pragma once
 
-// Training: Trainer with epochs and measures, TrainStep for loops by hand, Evaluator.
+// Training: Trainer with epochs, callbacks and measures, TrainStep for loops by hand, Evaluator;
+// checkpoints, records of runs, and safetensors files.
 
+#include "io/safetensors.h"
+#include "train/checkpoint.h"
 #include "train/evaluator.h"
+#include "train/metric.h"
+#include "train/monitor.h"
 #include "train/progress_bar.h"
+#include "train/run_log.h"
+#include "train/run_state.h"
 #include "train/train_step.h"
 #include "train/trainer.h"

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,8 +24,6 @@ struct StepReport {
   /// The share of right predictions before the update; absent for losses without classes.
   std::optional<double> accuracy;
   std::int64_t samples = 0;
-  /// Of the update that the batch went into.
-  float learning_rate = 0.0F;
 };
 
 /// What one epoch did.
@@ -46,6 +45,8 @@ struct Progress {
   std::int64_t batch = 0;  ///< from 1
   std::int64_t batches = 0;
   StepReport step;
+  /// Of the step's update.
+  std::optional<double> learning_rate = {};
 };
 
 /// The place that a run has reached, and the sums of the epoch that is going on. A checkpoint holds
@@ -76,8 +77,12 @@ struct Run {
   RunPosition position = {};
   /// Asks training to end, after the step or in the midst of a measurement. What was reached stays.
   bool stops = false;
-  /// What went wrong without ending the run, as a checkpoint that could not be written.
-  std::vector<std::string> problems = {};
+  /// Told at once what goes wrong without ending the run, as a checkpoint that cannot be written.
+  std::function<void(const std::string&)> on_problem = {};
+
+  void report_problem(const std::string& problem) const {
+    if (on_problem) on_problem(problem);
+  }
 };
 
 /// Follows a run. Each function is called on the thread that trains; what it throws ends the run.

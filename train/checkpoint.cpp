@@ -78,8 +78,7 @@ bool Checkpoint::save(Run& run, const std::filesystem::path& path) {
     return true;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::io) throw;
-    run.problems.emplace_back(error.what());
-    if (options_.on_problem) options_.on_problem(error.what());
+    run.report_problem(error.what());
     return false;
   }
 }

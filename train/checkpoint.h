@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include "train/monitor.h"
@@ -14,15 +13,13 @@ struct CheckpointOptions {
   double minutes = 10.0;
   /// What `best.safetensors` is best by, as Monitor takes it.
   std::string monitor = {};
-  /// Called at once when one cannot be written; training goes on. `Run::problems` gets it too.
-  std::function<void(const std::string& problem)> on_problem = {};
 };
 
 /// Keeps a run from being lost: writes `last.safetensors` into a folder after every epoch, every
 /// few minutes, and where training ends; `best.safetensors` when an epoch was the best so far.
 /// `FitOptions::resume` goes on from either. A file is written beside the old one, synced and
-/// renamed, so that whatever happens one of them is whole. A folder that was taken away is made
-/// anew.
+/// renamed, so that whatever happens one of them is whole. One that cannot be written is reported
+/// by `Run::report_problem`, and training goes on; a folder that was taken away is made anew.
 class Checkpoint : public Callback {
  public:
   /// Makes the folder. Throws Error{io} if it cannot be made or written, Error{argument} for

@@ -84,12 +84,12 @@ void RunLog::on_start(Run& run) {
   try {
     rows_ = read_rows(folder_ / "metrics.jsonl", run.position.epoch);
   } catch (const Error& error) {
-    run.problems.emplace_back(error.what());
+    run.report_problem(error.what());
   }
 }
 
 void RunLog::on_step(Run& /*run*/, const Progress& progress) {
-  learning_rate_ = progress.step.learning_rate;
+  learning_rate_ = progress.learning_rate.value_or(0.0);
 }
 
 void RunLog::on_validation(Run& run, const Evaluation& evaluation) {
@@ -122,7 +122,7 @@ void RunLog::write(Run& run) {
     write_file(folder_ / "metrics.jsonl", lines);
     write_file(folder_ / "metrics.csv", csv_of(rows_));
   } catch (const Error& error) {
-    run.problems.emplace_back(error.what());
+    run.report_problem(error.what());
   }
 }
 

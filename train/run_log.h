@@ -12,7 +12,7 @@ namespace graft {
 
 /// Writes down what each epoch did: a line of `metrics.jsonl` and a row of `metrics.csv` (columns:
 /// docs/runs.md). Epoch 0 is the measurement before the first step. A resumed run drops lines of
-/// epochs that it does again. A file that cannot be written becomes one of `Run::problems`.
+/// epochs that it does again. A file that cannot be written is reported by `Run::report_problem`.
 class RunLog : public Callback {
  public:
   explicit RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -30,7 +30,7 @@ class RunLog : public Callback {
 
   std::filesystem::path folder_;
   std::vector<Row> rows_;
-  float learning_rate_ = 0.0F;
+  double learning_rate_ = 0.0;
 };
 
 /// Writes TensorBoard's event file into the folder: loss, accuracy and learning rate of every tenth

@@ -85,9 +85,10 @@ void TensorBoardLog::on_start(Run& run) {
       std::ofstream(folder_ / text("events.out.tfevents.", seconds.count(), ".graft.", getpid()),
                     std::ios::binary | std::ios::trunc);
   write(run, event(0, message(3, "brain.Event:2")));
-  // SessionLog.START (1): what another file says of later steps is dropped; they are done again.
+  // SessionLog.START (1): what another file says of steps from here on is dropped; they are done
+  // again.
   const std::int64_t updates = run.trainer.train_step().updates();
-  if (updates > 0) write(run, event(updates, message(7, key(1, Wire::varint) + varint_of(1))));
+  if (updates > 0) write(run, event(updates + 1, message(7, key(1, Wire::varint) + varint_of(1))));
   flush(run);
 }
 
@@ -95,7 +96,7 @@ void TensorBoardLog::on_step(Run& run, const Progress& progress) {
   constexpr std::int64_t kEvery = 10;
   if (progress.batch % kEvery != 0) return;
   std::string summary = scalar("step/loss", progress.step.loss) +
-                        scalar("step/learning_rate", progress.step.learning_rate);
+                        scalar("step/learning_rate", progress.learning_rate.value_or(0.0));
   if (progress.step.accuracy) summary += scalar("step/accuracy", *progress.step.accuracy);
   write(run, event(run.trainer.train_step().updates(), message(5, summary)));
 }
@@ -130,7 +131,7 @@ void TensorBoardLog::flush(Run& run) {
   file_.flush();
   if (file_ || is_lost_) return;
   is_lost_ = true;
-  run.problems.push_back(text("cannot write the event file in '", folder_.string(), "'"));
+  run.report_problem(text("cannot write the event file in '", folder_.string(), "'"));
 }
 
 }  // namespace graft

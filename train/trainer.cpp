@@ -76,7 +76,6 @@ StepReport Trainer::step(const Batch& batch) {
 StepReport Trainer::step(const Batch& batch, const Run* run) {
   StepReport report;
   report.samples = batch.size;
-  report.learning_rate = step_.learning_rate();
   const bool is_untrained = step_.updates() == 0;
   report.loss = step_.run(batch.inputs, batch.target);
   if (!std::isfinite(report.loss)) {
@@ -109,7 +108,8 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
   Run run{.trainer = *this,
           .epochs = options.epochs,
           .batches = loader.batches(),
-          .callbacks = options.callbacks};
+          .callbacks = options.callbacks,
+          .on_problem = options.on_problem};
   run.position.loader_epoch = loader.epoch();
   if (!options.resume.empty()) resume(run, loader, options.resume);
   finite_ = finite_of(step_.parameter_names());
@@ -186,10 +186,12 @@ bool Trainer::train_epoch(Run& run, DataLoader& loader, const FitOptions& option
   const double seconds_before = position.seconds;
   position.loader_epoch = loader.epoch();
   for (const Batch& batch : loader) {
+    const float rate = step_.learning_rate();
     const StepReport report = step(batch, &run);
     add(report, position);
     position.seconds = seconds_before + seconds_since(start);
-    const Progress progress{position.epoch + 1, run.epochs, position.batch, run.batches, report};
+    const Progress progress{position.epoch + 1, run.epochs, position.batch,
+                            run.batches,        report,     rate};
     for (const auto& callback : options.callbacks) callback->on_step(run, progress);
     if (options.on_step && !options.on_step(progress)) run.stops = true;
     if (options.goes_on && !options.goes_on()) run.stops = true;

@@ -26,6 +26,9 @@ struct FitOptions {
   std::vector<std::shared_ptr<Callback>> callbacks = {};
   /// Asked after each step and before each batch of a measurement; false stops the run there.
   std::function<bool()> goes_on = {};
+  /// Told at once what goes wrong without ending the run: files of callbacks that cannot be
+  /// written.
+  std::function<void(const std::string& problem)> on_problem = {};
   /// A file that the callback Checkpoint wrote: training goes on from there, with the bits that it
   /// would have had. Model, options, loaders and epochs must be those of the run that wrote it.
   std::filesystem::path resume = {};

@@ -57,6 +57,22 @@ TEST_F(Examples, Finetune) {
   EXPECT_NE(read("out.onnx"), read("lenet.onnx"));
 }
 
+TEST_F(Examples, LongRunGoesOnWhereItWas) {
+  const auto run_epochs = [&](const char* epochs) {
+    return run({example("long_run"), path("lenet.onnx"), path("out.onnx"), path("run"), epochs,
+                "200"});
+  };
+  write_lenet();
+  const Outcome first = run_epochs("1");
+  ASSERT_THAT(first, Succeeds());
+  EXPECT_THAT(first.out, HasSubstr("  1  "));
+  EXPECT_THAT(first.out, HasSubstr("top5 "));
+  const Outcome second = run_epochs("2");
+  ASSERT_THAT(second, Succeeds());
+  EXPECT_THAT(second.out, ::testing::StartsWith("  2  "));
+  EXPECT_TRUE(std::filesystem::exists(path("out.onnx")));
+}
+
 TEST_F(Examples, TransferTrainsOnlyTheHead) {
   const Outcome outcome =
       run({example("transfer"), write_lenet(), "pool2", path("out.onnx"), data_, "100"});

@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "io/onnx.h"
 #include "train/compile.h"
+#include "train/metric.h"
 
 namespace graft::cli {
 
@@ -60,8 +61,9 @@ void add_arguments(CLI::App& app, DataArguments& arguments) {
   app.add_option("--limit", arguments.limit, "use only so many samples")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
   app.add_option("--normalize", arguments.normalize,
-                 "'data': by the data set's known statistics, or MEAN[,...]:DEVIATION[,...] with "
-                 "one number a channel (default: pixels in [0, 1])");
+                 "'data': by the data set's known statistics, MEAN[,...]:DEVIATION[,...] with one "
+                 "number a channel, or 'none' (default: as the file was trained, else pixels in "
+                 "[0, 1])");
 }
 
 namespace {
@@ -115,7 +117,7 @@ std::vector<float> parse_numbers(std::string_view list, const std::string& whole
 
 std::vector<Transform> normalization(const DataArguments& arguments) {
   const std::string& wanted = arguments.normalize;
-  if (wanted.empty()) return {};
+  if (wanted.empty() || wanted == "none") return {};
   if (wanted == "data") {
     const std::optional<Normalize> known = known_normalization(arguments.spec);
     if (known) return {*known};
@@ -133,6 +135,15 @@ void add_arguments(CLI::App& app, LossArguments& arguments) {
   for (const std::string& name : loss_names()) names += ", " + name;
   app.add_option("--loss", arguments.name, "auto" + names)->capture_default_str();
   app.add_option("--output", arguments.output, "the output that is judged (default: the first)");
+}
+
+void add_metrics_argument(CLI::App& app, std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : metric_names()) list += (list.empty() ? "" : ", ") + name;
+  app.add_option("--metrics", names, "what to measure beside loss and accuracy: " + list)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME,...");
 }
 
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset) {

@@ -53,6 +53,8 @@ struct LossArguments {
   std::string output;
 };
 void add_arguments(CLI::App& app, LossArguments& arguments);
+/// Adds --metrics.
+void add_metrics_argument(CLI::App& app, std::vector<std::string>& names);
 /// "auto": nll behind a LogSoftmax or else cross_entropy for class indices, mse for numbers.
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset);
 

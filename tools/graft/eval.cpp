@@ -5,6 +5,7 @@
 
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/file_notes.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/verb.h"
 #include "train/evaluator.h"
@@ -18,6 +19,7 @@ struct Arguments {
   LossArguments loss;
   ComputeArguments compute;
   std::string split = "test";
+  std::vector<std::string> metrics;
   bool json = false;
 };
 
@@ -30,9 +32,12 @@ ExitCode evaluate(const Arguments& arguments) {
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const std::int64_t batch = arguments.data.batch;
   check_data_fits(model, loss, arguments.loss.output, *dataset, batch);
-  DataLoader loader(dataset, {.batch = batch, .transforms = normalization(arguments.data)});
+  DataArguments data = arguments.data;
+  data.normalize = normalization_for(model, data.normalize, data.spec);
+  DataLoader loader(dataset, {.batch = batch, .transforms = normalization(data)});
   Evaluator evaluator(
       model, {.loss = loss, .output = arguments.loss.output, .device = arguments.compute.device});
+  for (const std::string& name : arguments.metrics) evaluator.add_metric(metric_from_name(name));
   const Evaluation result = evaluator.run(loader);
   if (!std::isfinite(result.loss)) {
     fail(ErrorKind::numeric, "the loss is ", result.loss,
@@ -41,6 +46,7 @@ ExitCode evaluate(const Arguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json line{{"loss", result.loss}};
     if (result.accuracy) line["accuracy"] = *result.accuracy;
+    for (const auto& [name, value] : result.metrics) line[name] = value;
     line["samples"] = result.samples;
     line["loss_name"] = loss.name;
     print_json(line);
@@ -48,6 +54,8 @@ ExitCode evaluate(const Arguments& arguments) {
   }
   std::cout << loss.name << ' ' << fixed(result.loss, 4);
   if (result.accuracy) std::cout << "  accuracy " << percent(*result.accuracy);
+  for (const auto& [name, value] : result.metrics)
+    std::cout << "  " << name << ' ' << fixed(value, 4);
   std::cout << "  samples " << with_commas(result.samples) << '\n';
   return ok;
 }
@@ -62,6 +70,7 @@ Run add_eval(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::IsMember({"train", "test"}));
   add_arguments(app, arguments->loss);
+  add_metrics_argument(app, arguments->metrics);
   add_arguments(app, arguments->compute);
   app.add_flag("--json", arguments->json, "print a JSON line");
   return [arguments] { return evaluate(*arguments); };

@@ -54,8 +54,8 @@ Optimizer parse_optimizer(const std::string& written) {
 
 void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
   app.add_option("--optimizer", arguments.name,
-                 joined(optimizer_names()) + "; settings follow, as adam:beta2=0.99:epsilon=1e-4")
-      ->capture_default_str();
+                 joined(optimizer_names()) +
+                     "; settings follow, as adam:beta2=0.99:epsilon=1e-4 (default: by the model)");
   app.add_option("--lr", arguments.lr, "learning rate (default: by the optimizer)");
   app.add_option("--momentum", arguments.momentum, "of sgd and rmsprop");
   app.add_option("--weight-decay", arguments.weight_decay, "share of a weight that decays");
@@ -64,7 +64,7 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
 }
 
 Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, float sgd_momentum) {
-  Optimizer optimizer = parse_optimizer(arguments.name);
+  Optimizer optimizer = parse_optimizer(arguments.name.empty() ? "sgd" : arguments.name);
   SGD* const sgd = std::get_if<SGD>(&optimizer);
   if (sgd != nullptr) {
     sgd->lr = sgd_lr;
@@ -110,7 +110,7 @@ Schedule make_schedule(const ScheduleArguments& arguments, std::int64_t total_up
   if (arguments.every && !is_step) {
     fail(ErrorKind::argument, "--every is for step, the schedule is ", arguments.name);
   }
-  schedule.warmup = arguments.warmup;
+  schedule.warmup = arguments.warmup.value_or(0);
   if (is_step) {
     schedule.every = arguments.every.value_or(std::max<std::int64_t>(1, (total_updates + 2) / 3));
   }
@@ -132,6 +132,7 @@ void add_arguments(CLI::App& app, Precision& precision) {
 }
 
 void add_arguments(CLI::App& app, TrainArguments& arguments) {
+  add_arguments(app, arguments.run);
   app.add_option("MODEL", arguments.model, "an ONNX file")->required();
   add_arguments(app, arguments.data);
   add_arguments(app, arguments.loss);
@@ -159,29 +160,49 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
       ->delimiter(',')
       ->trigger_on_parse();
   app.add_flag("--augment", arguments.augment, "random crops (padding 4) and mirror images");
+  add_metrics_argument(app, arguments.metrics);
+  app.add_option("--monitor", arguments.monitor,
+                 "what the best epoch is best by: loss, validation_accuracy, validation_f1, ... "
+                 "(default: validation_accuracy, or else a loss)");
+  app.add_option("--keep", arguments.keep, "weights to write: last or best")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"last", "best"}));
+  app.add_option("--early-stopping", arguments.early_stopping,
+                 "end after so many epochs without a better one")
+      ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--reduce-on-plateau", arguments.reduce_on_plateau,
+                 "a tenth of the rate after so many epochs without a better one")
+      ->check(CLI::Range(1, 1 << 30));
   app.add_option("--validate", arguments.validate,
                  "data to measure on after each epoch, or 'none' (default: the test split of "
                  "--data where it has one)");
   add_arguments(app, arguments.compute);
   add_arguments(app, arguments.precision);
+  app.add_flag("--dry-run", arguments.dry_run,
+               "make one step, say what training would take and write, and write nothing");
   app.add_flag("--json", arguments.json, "print JSON lines");
   app.add_option("--out", arguments.out, "the ONNX file to write")->required();
+}
+
+std::int64_t total_updates(const TrainArguments& arguments, std::int64_t samples) {
+  const std::int64_t batches = (samples + arguments.data.batch - 1) / arguments.data.batch;
+  const std::int64_t updates = batches * arguments.epochs / arguments.accumulate;
+  if (updates == 0 && arguments.epochs > 0) {
+    fail(ErrorKind::argument, "--accumulate ", arguments.accumulate,
+         " takes more batches than the ", batches * arguments.epochs,
+         " that there are: nothing would be updated");
+  }
+  return updates;
 }
 
 TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std::int64_t samples) {
   // What LeNet trains well with.
   constexpr float kSgdRate = 0.05F;
   constexpr float kSgdMomentum = 0.9F;
-  const std::int64_t batches = (samples + arguments.data.batch - 1) / arguments.data.batch;
   TrainOptions options;
   options.loss = loss;
   options.optimizer = make_optimizer(arguments.optimizer, kSgdRate, kSgdMomentum);
-  options.total_updates = batches * arguments.epochs / arguments.accumulate;
-  if (options.total_updates == 0 && arguments.epochs > 0) {
-    fail(ErrorKind::argument, "--accumulate ", arguments.accumulate,
-         " takes more batches than the ", batches * arguments.epochs,
-         " that there are: nothing would be updated");
-  }
+  options.total_updates = total_updates(arguments, samples);
   options.schedule = make_schedule(arguments.schedule, options.total_updates);
   options.trainable = arguments.trainable;
   options.freeze = arguments.freeze;

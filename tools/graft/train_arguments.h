@@ -4,13 +4,15 @@
 #include <string>
 
 #include "tools/graft/arguments.h"
+#include "tools/graft/run_folder.h"
 #include "train/train_step.h"
 
 namespace graft::cli {
 
 /// What `graft train` and `graft bench` say about the update.
 struct OptimizerArguments {
-  std::string name = "sgd";
+  /// Empty: chosen by what the model is.
+  std::string name;
   std::optional<float> lr;
   std::optional<float> momentum;
   std::optional<float> weight_decay;
@@ -31,7 +33,7 @@ void add_memory_argument(CLI::App& app, std::size_t& budget);
 
 struct ScheduleArguments {
   std::string name = "cosine";
-  std::int64_t warmup = 0;
+  std::optional<std::int64_t> warmup;
   std::optional<float> gamma;
   std::optional<std::int64_t> every;
 };
@@ -59,9 +61,21 @@ struct TrainArguments {
   std::vector<std::vector<std::string>> tied;
   bool augment = false;
   std::string validate;
+  std::vector<std::string> metrics;
+  /// What the best epoch is best by; empty: accuracy on the data to measure with, or the loss.
+  std::string monitor;
+  /// "last" or "best": which weights are written.
+  std::string keep = "last";
+  /// Epochs without improvement; 0: never.
+  int early_stopping = 0;
+  int reduce_on_plateau = 0;
+  RunArguments run;
+  bool dry_run = false;
   bool json = false;
 };
 void add_arguments(CLI::App& app, TrainArguments& arguments);
+/// Updates in all. Throws Error{argument} if there would be none.
+std::int64_t total_updates(const TrainArguments& arguments, std::int64_t samples);
 /// `samples` in an epoch.
 TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std::int64_t samples);
 

@@ -1,0 +1,213 @@
+// Run folders of the command line: settings, resuming, what may go wrong while training.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "io/npz.h"
+#include "io/onnx.h"
+#include "tests/tools/tool_test.h"
+
+namespace graft {
+namespace {
+
+using testing::FailsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Outcome;
+using testing::Process;
+using testing::run;
+using testing::run_graft;
+using testing::Succeeds;
+
+class Runs : public testing::ToolTest {
+ protected:
+  std::vector<std::string> command(const std::string& out, std::vector<std::string> more) const {
+    std::vector<std::string> all{"train", model_,    "--data",    data_, "--batch",  "16",
+                                 "--out", path(out), "--threads", "1",   "--epochs", "3"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  Outcome train(const std::string& out, std::vector<std::string> more) const {
+    return run_graft(command(out, std::move(more)));
+  }
+  Outcome shell(const std::string& before, std::vector<std::string> arguments) const {
+    std::string line = before + "'" GRAFT_BINARY "'";
+    for (const std::string& argument : arguments) line += " '" + argument + "'";
+    return run({"/bin/sh", "-c", line});
+  }
+  nlohmann::json config() const { return nlohmann::json::parse(read("run/config.json")); }
+
+  /// Lets the process train for at least an epoch, then sends the signal.
+  Outcome broken_off(std::vector<std::string> more, int signal) const {
+    std::vector<std::string> all{GRAFT_BINARY};
+    for (const std::string& word : command("broken.onnx", std::move(more))) all.push_back(word);
+    Process process(all);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (process.output().find("epoch 1/") == std::string::npos) {
+      if (std::chrono::steady_clock::now() > deadline) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    process.signal(signal);
+    return process.wait();
+  }
+
+  std::string model_ = write_mlp();
+  std::string data_ = write_mnist();
+  std::string folder_of_run_ = path("run");
+};
+
+TEST_F(Runs, KeepSettingsThatRepeatTheRunBitForBit) {
+  ASSERT_THAT(train("a.onnx", {"--run", folder_of_run_, "--normalize", "data", "--augment",
+                               "--accumulate", "2", "--memory", "100K", "--seed", "5"}),
+              Succeeds());
+  const nlohmann::json settings = config()["settings"];
+  EXPECT_EQ(settings["memory"], "100K") << "as it was written";
+  EXPECT_EQ(settings["optimizer"], "sgd");
+  EXPECT_EQ(settings["lr"], 0.05);
+  EXPECT_EQ(settings["augment"], true);
+  ASSERT_THAT(run_graft({"train", "--config", path("run/config.json"), "--out", path("b.onnx")}),
+              Succeeds());
+  EXPECT_EQ(read("a.onnx"), read("b.onnx"));
+  EXPECT_THAT(read("run/metrics.jsonl"), HasSubstr(R"("epoch":3,"updates":6,)"));
+}
+
+TEST_F(Runs, AConfigWithAnUnknownSettingIsRefused) {
+  std::ofstream(path("c.json")) << R"({"epoch": 2})";
+  EXPECT_THAT(train("a.onnx", {"--config", path("c.json")}),
+              FailsWith(1, "'epoch' is no setting; did you mean 'epochs'?"));
+  std::ofstream(path("d.json")) << "[1";
+  EXPECT_THAT(train("a.onnx", {"--config", path("d.json")}), FailsWith(2, "no JSON object"));
+}
+
+TEST_F(Runs, ResumeEndsWithTheSameBits) {
+  const std::vector<std::string> setting{
+      "--augment", "--epochs", "40", "--accumulate", "3", "--seed", "4", "--clip-norm", "1"};
+  ASSERT_THAT(train("whole.onnx", setting), Succeeds());
+  std::vector<std::string> in_run = setting;
+  in_run.insert(in_run.end(), {"--run", folder_of_run_});
+  EXPECT_EQ(broken_off(in_run, SIGTERM).code, 4);
+  EXPECT_THAT(train("other.onnx", {"--run", folder_of_run_}), FailsWith(1, "go on with it by"));
+  EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_, "--lr", "0.5"}),
+              FailsWith(1, "--lr 0.5 (the run has 0.05)"));
+  ASSERT_THAT(run_graft({"train", "--resume", folder_of_run_}), Succeeds());
+  EXPECT_EQ(read("whole.onnx"), read("broken.onnx"));
+}
+
+TEST_F(Runs, AutoStartsWhereThereIsNothingToGoOnWith) {
+  const std::vector<std::string> automatic{"--run", folder_of_run_, "--resume", "auto"};
+  ASSERT_THAT(train("a.onnx", automatic), Succeeds());
+  const Outcome again = train("a.onnx", automatic);
+  ASSERT_THAT(again, Succeeds());
+  EXPECT_THAT(again.out, HasSubstr("going on with run"));
+  EXPECT_THAT(again.out, Not(HasSubstr("epoch 1/")));
+  EXPECT_THAT(run_graft({"train", "--resume", path("none")}), FailsWith(1, "holds no run"));
+}
+
+TEST_F(Runs, OneProcessARun) {
+  std::vector<std::string> endless{GRAFT_BINARY};
+  for (const std::string& word :
+       command("a.onnx", {"--run", folder_of_run_, "--epochs", "1000000"})) {
+    endless.push_back(word);
+  }
+  Process process(endless);
+  for (int i = 0; i < 5000 && !std::filesystem::exists(path("run/last.safetensors")); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_}),
+              FailsWith(1, "another process trains in"));
+  process.signal(SIGKILL);
+  process.wait();
+}
+
+TEST_F(Runs, AFileSizeLimitIsSaidAndTrainingGoesOn) {
+  const Outcome outcome =  // the model takes 290 kB, a checkpoint twice as much
+      shell("ulimit -f 800; exec ", command("a.onnx", {"--run", folder_of_run_}));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.error, HasSubstr("File too large; training goes on"));
+  EXPECT_FALSE(std::filesystem::exists(path("run/last.safetensors")));
+  ASSERT_THAT(train("b.onnx", {}), Succeeds());
+  EXPECT_EQ(read("a.onnx"), read("b.onnx"));
+}
+
+TEST_F(Runs, ALossThatIsNotFiniteLeavesTheLastGoodWeights) {
+  // The rate rises to a sixth of 1e30 within the first epoch.
+  const Outcome outcome = train("a.onnx", {"--run", folder_of_run_, "--optimizer", "sgd", "--lr",
+                                           "1e30", "--warmup", "6", "--epochs", "2"});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.error, HasSubstr("(epoch 1, batch "));
+  EXPECT_THAT(outcome.error, HasSubstr("try a smaller learning rate"));
+  EXPECT_THAT(outcome.error, Not(HasSubstr("-nan")));
+}
+
+TEST_F(Runs, LaterNaNsLeaveTheEpochBefore) {
+  Model model = onnx::load(model_);
+  const Outcome outcome =
+      train("a.onnx", {"--run", folder_of_run_, "--optimizer", "sgd", "--schedule", "step", "--lr",
+                       "1e-9", "--every", "4", "--gamma", "1e30", "--momentum", "0"});
+  ASSERT_EQ(outcome.code, 5) << outcome.error;
+  EXPECT_THAT(outcome.error, HasSubstr("has the weights of update 4"));
+  for (const Value* value : onnx::load(path("a.onnx")).graph().initializers()) {
+    for (const float x : value->initializer().values<const float>()) ASSERT_TRUE(std::isfinite(x));
+  }
+}
+
+TEST_F(Runs, TheFileRemembersItsNormalization) {
+  const Outcome trained = train("a.onnx", {"--normalize", "data", "--json"});
+  ASSERT_THAT(trained, Succeeds());
+  const auto lines = trained.out;
+  const std::string epoch = lines.substr(lines.rfind(R"({"event":"epoch")"));
+  const nlohmann::json last = nlohmann::json::parse(epoch.substr(0, epoch.find('\n')));
+  const Outcome measured = run_graft(
+      {"eval", path("a.onnx"), "--data", data_, "--json", "--batch", "16", "--threads", "1"});
+  const nlohmann::json now = nlohmann::json::parse(measured.out);
+  EXPECT_EQ(now["loss"], last["validation_loss"]) << "to the last digit";
+  EXPECT_EQ(now["accuracy"], last["validation_accuracy"]);
+  EXPECT_THAT(measured.error, HasSubstr("normalized by 0.1307:0.3081, as the file says"));
+  const Outcome other =
+      run_graft({"eval", path("a.onnx"), "--data", data_, "--normalize", "none", "--json"});
+  EXPECT_THAT(other.error, HasSubstr("trained with --normalize 0.1307:0.3081"));
+  EXPECT_NE(nlohmann::json::parse(other.out)["loss"], now["loss"]);
+}
+
+TEST_F(Runs, WhatIsTrainedAlreadyGetsASmallRate) {
+  ASSERT_THAT(train("a.onnx", {"--epochs", "12"}), Succeeds());
+  model_ = path("a.onnx");
+  const Outcome more = train("b.onnx", {"--epochs", "1"});
+  ASSERT_THAT(more, Succeeds());
+  EXPECT_THAT(more.out, HasSubstr("optimizer adamw with rate 0.0001"));
+  EXPECT_THAT(more.out, HasSubstr("by default for a file that may be trained"));
+  EXPECT_THAT(more.out, HasSubstr("before: validation loss"));
+  const Outcome worse = train("c.onnx", {"--epochs", "1", "--optimizer", "sgd", "--lr", "30"});
+  EXPECT_THAT(worse, Succeeds());
+  EXPECT_THAT(worse.error, HasSubstr("training made the model worse"));
+  ASSERT_THAT(train("d.onnx", {"--epochs", "1", "--optimizer", "sgd", "--lr", "30", "--keep",
+                               "best", "--run", folder_of_run_}),
+              Succeeds());
+  for (const Value* value : onnx::load(model_).graph().initializers()) {
+    EXPECT_TRUE(equal_bits(value->initializer(),
+                           onnx::load(path("d.onnx")).graph().find(value->name())->initializer()));
+  }
+}
+
+TEST_F(Runs, ADryRunWritesNothing) {
+  const Outcome outcome = train("a.onnx", {"--dry-run", "--json", "--run", folder_of_run_});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr(R"("event":"dry_run","step_seconds":)"));
+  EXPECT_FALSE(std::filesystem::exists(path("a.onnx")));
+  EXPECT_FALSE(std::filesystem::exists(folder_of_run_));
+}
+
+TEST_F(Runs, MetricsAreMeasuredByName) {
+  const Outcome outcome = train("a.onnx", {"--metrics", "top5,f1", "--json", "--epochs", "1"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr(R"("validation_top5":)"));
+  EXPECT_THAT(outcome.out, HasSubstr(R"("validation_f1":)"));
+  EXPECT_THAT(train("a.onnx", {"--metrics", "f2"}), FailsWith(1, "unknown metric 'f2'"));
+}
+
+}  // namespace
+}  // namespace graft

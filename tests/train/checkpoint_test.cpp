@@ -1,0 +1,293 @@
+// A run that is broken off anywhere and goes on in new objects ends with the bits of one that was
+// not: weights, optimizer, running statistics, reports.
+#include "train/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/layers/append.h"
+#include "core/layers/nets.h"
+#include "data/tensor_dataset.h"
+#include "io/file.h"
+#include "io/safetensors.h"
+#include "tests/data/test_files.h"
+#include "tests/train/nets.h"
+#include "train/run_log.h"
+#include "train/trainer.h"
+
+namespace graft {
+namespace {
+
+using testing::expect_error;
+using ::testing::HasSubstr;
+using testing::TempFolder;
+
+/// 50 images of 1x8x8 in three classes.
+std::shared_ptr<const Dataset> images() {
+  return tensor_dataset({{"x", test::random_tensor({50, 1, 8, 8}, 5)}},
+                        {"y", test::cyclic_labels(50, 3)});
+}
+
+/// Convolution, batch normalization, Dropout.
+Model model() {
+  Model model;
+  model.set_opset("", 17);
+  Value* const x = model.graph().add_input("x", {DType::f32, SymShape{Dim("N"), 1, 8, 8}});
+  model.graph().add_output(model.graph().add_node("Identity", "", {x}, {"same"})->output());
+  model.graph().outputs().front()->set_type(x->type());
+  edit::append(model, {Conv{.name = "conv", .out = 4, .kernel = {3}, .seed = 1},
+                       BatchNorm{.name = "bn"}, Relu{}, Flatten{}, Dropout{.ratio = 0.3F},
+                       Linear{.name = "head", .out = 3, .seed = 2}});
+  return model;
+}
+
+struct Setting {
+  const char* name;
+  TrainOptions options;
+};
+
+/// One training in objects of its own.
+struct OneTraining {
+  explicit OneTraining(TrainOptions options) : net(model()), trainer(net, std::move(options)) {}
+
+  /// `most`: steps after which it is broken off; 0: never.
+  std::vector<EpochReport> fit(const std::vector<std::shared_ptr<Callback>>& callbacks,
+                               const std::filesystem::path& resume, int most) {
+    DataLoader loader(images(), {.batch = 8,
+                                 .shuffle = true,
+                                 .seed = 3,
+                                 .transforms = {RandomCrop{.padding = 1}, RandomHorizontalFlip{}}});
+    DataLoader held_back(images(), {.batch = 20});
+    int steps = 0;
+    return trainer.fit(loader, {.epochs = 3,
+                                .validation = &held_back,
+                                .callbacks = callbacks,
+                                .goes_on = [&] { return most == 0 || ++steps < most; },
+                                .resume = resume});
+  }
+
+  Model net;
+  Trainer trainer;
+};
+
+class Resume : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(Resume, EndsWithTheSameBitsWhereverItWasBrokenOff) {
+  OneTraining whole(GetParam().options);
+  const std::vector<EpochReport> wanted = whole.fit({}, {}, 0);
+  const TrainState end = whole.trainer.train_step().state();
+  // 7 batches an epoch, and 3 of validation: some breaks are in the midst of a measurement.
+  for (const int most : {1, 2, 6, 7, 8, 9, 10, 11, 16, 25}) {
+    const TempFolder folder;
+    const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
+    OneTraining first(GetParam().options);
+    first.fit({checkpoint}, {}, most);
+    OneTraining second(GetParam().options);
+    const auto reports =
+        second.fit({std::make_shared<Checkpoint>(folder.path())}, checkpoint->last(), 0);
+    const TrainState now = second.trainer.train_step().state();
+    ASSERT_EQ(now.updates, end.updates) << most;
+    ASSERT_EQ(now.batches, end.batches) << most;
+    for (const auto& [name, tensor] : end.weights) {
+      ASSERT_TRUE(equal_bits(tensor, now.weights.at(name))) << most << ' ' << name;
+    }
+    ASSERT_EQ(now.optimizer.size(), end.optimizer.size()) << most;
+    for (const auto& [name, tensor] : end.optimizer) {
+      ASSERT_TRUE(equal_bits(tensor, now.optimizer.at(name))) << most << ' ' << name;
+    }
+    ASSERT_FALSE(reports.empty()) << most;
+    EXPECT_EQ(reports.front().epoch, (most - 1) / 10 + 1) << most;
+    EXPECT_EQ(reports.back().loss, wanted.back().loss) << most;
+    EXPECT_EQ(reports.back().validation->loss, wanted.back().validation->loss) << most;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Settings, Resume,
+    ::testing::Values(
+        Setting{"sgd", {.optimizer = SGD{.lr = 0.05F, .momentum = 0.9F}}},
+        Setting{"accumulate",
+                {.optimizer = SGD{.lr = 0.05F, .momentum = 0.9F, .weight_decay = 1e-3F},
+                 .clip = {.norm = 1.0F},
+                 .schedule = with_warmup(cosine_lr(), 2),
+                 .accumulate = 3,
+                 .seed = 7}},
+        Setting{"adam", {.optimizer = Adam{}, .state_precision = StatePrecision::bf16}}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(Checkpoint, KeepsLastAndBest) {
+  const TempFolder folder;
+  const auto checkpoint =
+      std::make_shared<Checkpoint>(folder.path(), CheckpointOptions{.monitor = "loss"});
+  OneTraining session({.optimizer = Adam{.lr = 1e-2F}});
+  session.fit({checkpoint}, {}, 0);
+  EXPECT_EQ(load_run_state(checkpoint->last()).position.epoch, 3);
+  EXPECT_EQ(load_run_state(checkpoint->best()).position.epoch, checkpoint->monitor().best_epoch());
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    EXPECT_EQ(entry.path().extension(), ".safetensors");
+  }
+}
+
+TEST(Checkpoint, ComesAfterSoManyMinutesToo) {
+  class Counter : public Callback {
+   public:
+    void on_checkpoint(graft::Run& /*run*/, const std::filesystem::path& /*path*/) override {
+      ++count;
+    }
+    int count = 0;
+  };
+  const TempFolder folder;
+  const auto counter = std::make_shared<Counter>();
+  OneTraining session({});
+  session.fit(
+      {std::make_shared<Checkpoint>(folder.path(), CheckpointOptions{.minutes = 1e-9}), counter},
+      {}, 0);
+  EXPECT_EQ(counter->count, 3 * 7 + 3);
+}
+
+TEST(Checkpoint, TrainingGoesOnWithoutAPlaceToWrite) {
+  const TempFolder folder;
+  const std::filesystem::path place = folder.path() / "run";
+  const auto checkpoint = std::make_shared<Checkpoint>(place);
+  std::filesystem::remove_all(place);
+  std::ofstream(place) << "a file where the folder was";
+  std::vector<std::string> problems;
+  OneTraining session({});
+  DataLoader loader(images(), {.batch = 25});
+  const auto reports = session.trainer.fit(
+      loader, {.epochs = 2, .callbacks = {checkpoint}, .on_problem = [&](const std::string& text) {
+                 problems.push_back(text);
+               }});
+  EXPECT_EQ(reports.size(), 2U);
+  ASSERT_GE(problems.size(), 2U);
+  EXPECT_THAT(problems.front(), HasSubstr("cannot make folder"));
+}
+
+TEST(Checkpoint, AFolderThatWasTakenAwayIsMadeAnew) {
+  const TempFolder folder;
+  const auto checkpoint = std::make_shared<Checkpoint>(folder.path() / "run");
+  std::filesystem::remove_all(folder.path() / "run");
+  OneTraining session({});
+  session.fit({checkpoint}, {}, 0);
+  EXPECT_EQ(load_run_state(checkpoint->last()).position.epoch, 3);
+}
+
+TEST(LoadState, RefusesStatesOfOtherModelsAndOptimizers) {
+  OneTraining sgd({.optimizer = SGD{.lr = 0.1F, .momentum = 0.9F}});
+  sgd.fit({}, {}, 0);
+  const TrainState state = clone(sgd.trainer.train_step().state());
+  const auto load = [&](TrainOptions options, const TrainState& from) {
+    OneTraining other(std::move(options));
+    const std::vector<Tensor> before = test::snapshot(other.net);
+    expect_error(ErrorKind::argument, "state",
+                 [&] { other.trainer.train_step().load_state(from); });
+    const std::vector<Tensor> after = test::snapshot(other.net);
+    for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(equal_bits(before[i], after[i]));
+  };
+  load({.optimizer = Adam{}}, state);
+  load({.optimizer = SGD{.lr = 0.1F}}, state);
+  load({.optimizer = SGD{.lr = 0.1F, .momentum = 0.9F}, .trainable = "head.*"}, state);
+  const TrainOptions same{.optimizer = SGD{.lr = 0.1F, .momentum = 0.9F}};
+  TrainState wrong = state;
+  wrong.weights.erase("conv.weight");
+  load(same, wrong);
+  wrong = state;
+  wrong.weights["more"] = Tensor::scalar(1.0F);
+  load(same, wrong);
+  wrong = state;
+  wrong.weights["conv.weight"] = Tensor::zeros(DType::f32, {4});
+  load(same, wrong);
+  wrong = state;
+  wrong.optimizer["conv.weight.momentum"] = Tensor::zeros(DType::f32, {4});
+  load(same, wrong);
+  wrong = state;
+  wrong.optimizer.clear();
+  load(same, wrong);
+}
+
+TEST(LoadState, StateOfAnotherPrecisionIsRefusedByTheNextStep) {
+  OneTraining f32({.optimizer = Adam{}});
+  f32.fit({}, {}, 0);
+  OneTraining bf16({.optimizer = Adam{}, .state_precision = StatePrecision::bf16});
+  bf16.trainer.train_step().load_state(f32.trainer.train_step().state());
+  expect_error(ErrorKind::argument, "another optimizer or precision", [&] { bf16.fit({}, {}, 0); });
+}
+
+TEST(RunState, DamagedFilesAreRefused) {
+  const TempFolder folder;
+  OneTraining session({});
+  const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
+  session.fit({checkpoint}, {}, 2);
+  const safetensors::Content good = safetensors::load(checkpoint->last());
+  const auto load = [&](std::string_view part, const auto& damage) {
+    safetensors::Content content = good;
+    damage(content);
+    safetensors::save(folder.path() / "damaged", content);
+    expect_error(ErrorKind::io, part, [&] { load_run_state(folder.path() / "damaged"); });
+  };
+  for (std::size_t i = 0; i < good.metadata.size(); ++i) {
+    if (good.metadata[i].first.starts_with("callback/")) continue;
+    load("", [&](auto& content) {
+      content.metadata.erase(content.metadata.begin() + static_cast<std::ptrdiff_t>(i));
+    });
+    load("", [&](auto& content) { content.metadata[i].second = "x"; });
+  }
+  load("neither of weights", [](auto& content) { content.tensors[0].name = "other"; });
+}
+
+/// The losses fall, so nothing stops; then a monitor that cannot improve does.
+TEST(EarlyStopping, EndsTheRunAndStaysEndedWhenResumed) {
+  const TempFolder folder;
+  const auto make = [] {
+    return std::make_shared<EarlyStopping>(
+        EarlyStopping::Options{.patience = 1, .monitor = "loss", .least_change = 1e9});
+  };
+  const auto stopping = make();
+  const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
+  OneTraining session({});
+  // Whoever comes later sees the epoch too before it is stored.
+  EXPECT_EQ(session.fit({checkpoint, stopping}, {}, 0).size(), 2U);
+  EXPECT_TRUE(stopping->has_stopped());
+  OneTraining second({});
+  EXPECT_EQ(second.fit({make()}, checkpoint->last(), 0).size(), 0U);
+}
+
+TEST(ReduceOnPlateau, DividesTheRate) {
+  OneTraining session({.optimizer = SGD{.lr = 0.1F}});
+  session.fit({std::make_shared<ReduceOnPlateau>(ReduceOnPlateau::Options{
+                  .factor = 0.5F, .patience = 1, .monitor = "loss", .least_change = 1e9})},
+              {}, 0);
+  EXPECT_FLOAT_EQ(session.trainer.train_step().learning_rate(), 0.025F);
+}
+
+TEST(Monitor, NamesWhatThereIs) {
+  OneTraining session({});
+  expect_error(ErrorKind::argument, "valid here: loss, accuracy, validation_loss", [&] {
+    session.fit({std::make_shared<EarlyStopping>(EarlyStopping::Options{.monitor = "f1"})}, {}, 0);
+  });
+}
+
+TEST(RunLog, DropsEpochsThatAreDoneAgain) {
+  const TempFolder folder;
+  const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
+  OneTraining first({});
+  first.fit({checkpoint, std::make_shared<RunLog>(folder.path())}, {}, 15);
+  std::ofstream(folder.path() / "metrics.jsonl", std::ios::app) << R"({"epoch":2,"loss":9})"
+                                                                << "\n"
+                                                                << R"({"epoch":)";
+  OneTraining second({});
+  second.fit({std::make_shared<RunLog>(folder.path())}, checkpoint->last(), 0);
+  const std::string lines = read_file(folder.path() / "metrics.jsonl", 10000);
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 3);
+  EXPECT_THAT(lines, ::testing::StartsWith(R"({"epoch":1,)"));
+  EXPECT_THAT(lines, Not(HasSubstr("9})")));
+  const std::string table = read_file(folder.path() / "metrics.csv", 10000);
+  EXPECT_THAT(table, ::testing::StartsWith("epoch,updates,learning_rate,loss,accuracy,"));
+  EXPECT_EQ(std::ranges::count(table, '\n'), 4);
+}
+
+}  // namespace
+}  // namespace graft

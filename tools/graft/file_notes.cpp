@@ -1,0 +1,72 @@
+#include "tools/graft/file_notes.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iostream>
+
+#include "tools/graft/arguments.h"
+
+namespace graft::cli {
+namespace {
+
+/// The shortest digits that give the same numbers.
+std::string list_of(const std::vector<float>& numbers) {
+  std::string list;
+  for (const float number : numbers) {
+    std::array<char, 32> buffer;
+    const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+    list += (list.empty() ? "" : ",") + std::string(buffer.data(), end);
+  }
+  return list;
+}
+
+/// "data" as the numbers that it stands for.
+std::string in_numbers(const std::string& said, const std::string& data) {
+  const std::vector<Transform> transforms = normalization({.spec = data, .normalize = said});
+  if (transforms.empty()) return "none";
+  const auto* const by = transforms.front().target<Normalize>();
+  return list_of(by->mean) + ":" + list_of(by->deviation);
+}
+
+}  // namespace
+
+std::string note_of(const Model& model, std::string_view key) {
+  const auto at =
+      std::ranges::find(model.metadata, key, &std::pair<std::string, std::string>::first);
+  return at == model.metadata.end() ? "" : at->second;
+}
+
+void set_note(Model& model, std::string_view key, const std::string& text) {
+  const auto at =
+      std::ranges::find(model.metadata, key, &std::pair<std::string, std::string>::first);
+  if (at != model.metadata.end()) {
+    at->second = text;
+  } else {
+    model.metadata.emplace_back(key, text);
+  }
+}
+
+std::string normalization_for(const Model& model, const std::string& said,
+                              const std::string& data) {
+  const std::string noted = note_of(model, kNormalizeNote);
+  if (said.empty()) {
+    if (noted.empty() || noted == "none") return "none";
+    try {
+      in_numbers(noted, data);
+    } catch (const Error& error) {
+      fail(ErrorKind::model, "the file's note ", kNormalizeNote, ": ", error.what(),
+           "; say --normalize none, or numbers");
+    }
+    std::cerr << "graft: inputs are normalized by " << noted << ", as the file says" << std::endl;
+    return noted;
+  }
+  const std::string now = in_numbers(said, data);
+  if (!noted.empty() && noted != now) {
+    std::cerr << "graft: warning: the file was trained with --normalize " << noted
+              << ", this command says " << now << std::endl;
+  }
+  return now;
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace graft::cli {
+
+/// Where a run keeps what must not be lost.
+struct RunArguments {
+  /// Empty: `runs/MODEL-N`, the first N that is free.
+  std::string folder;
+  bool none = false;
+  /// The folder of a run that goes on.
+  std::string resumed;
+  double checkpoint_minutes = 10.0;
+};
+
+/// Adds --config, --resume, --run, --no-run and --checkpoint-minutes; to be called first of all
+/// that declare options of the verb, so that settings from files are there when theirs are looked
+/// at.
+void add_arguments(CLI::App& app, RunArguments& arguments);
+
+/// A run's folder, held by this process alone until the object goes.
+class RunFolder {
+ public:
+  /// Makes it, or takes that of a run that is resumed, and removes what a killed process left
+  /// behind. `model`: the model's file, of which a new folder gets its name. Throws Error{argument}
+  /// if the folder holds a run that is not resumed, or if another process works in it; Error{io} if
+  /// it cannot be made or written.
+  RunFolder(const RunArguments& arguments, const std::filesystem::path& model);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// The checkpoint to go on from; empty when the run is new.
+  std::filesystem::path start() const;
+  /// Writes config.json: settings, version of Graft, machine.
+  void write_config(const nlohmann::ordered_json& settings) const;
+
+ private:
+  void make_new(const std::filesystem::path& model);
+  void lock();
+
+  std::filesystem::path path_;
+  bool is_resumed_ = false;
+  int descriptor_ = -1;
+};
+
+}  // namespace graft::cli

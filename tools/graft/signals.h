@@ -1,0 +1,21 @@
+#pragma once
+
+#include <csignal>
+
+namespace graft::cli {
+
+/// While data are read there is nothing to save: from now on Ctrl-C, a request to end, or the loss
+/// of the terminal ends the process at once.
+void end_when_interrupted();
+
+/// From now on they let `stop_asked` be true: training stops after the step, a measurement before
+/// its next batch, and what was reached is saved. The second of a kind ends the process.
+void stop_when_interrupted();
+
+bool stop_asked();
+
+/// A reader that goes away (`| head -1`), or a terminal that does, must not end the training: its
+/// lines are lost, the model is not.
+void outlive_readers();
+
+}  // namespace graft::cli
