@@ -1,39 +1,15 @@
 #include "core/base/parallel.h"
 #include "core/ops/kernels/norm_row.h"
+#include "core/ops/norm/norm_groups.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
 
-/// x seen as [samples, groups, channels of a group, inner]. A group of a sample is one contiguous
-/// run, normalized by one thread while it is in its cache.
-struct Groups {
-  Groups(const KernelRequest& request, int input, bool has_groups) {
-    const Shape& x = request.shape(input);
-    all_channels = x[1];
-    groups = has_groups ? request.attributes().get_int("num_groups", 1) : x[1];
-    epsilon = static_cast<double>(request.attributes().get_float("epsilon", 1e-5F));
-    if (x.size() == 0) return;  // nothing to walk; products of the other dims could overflow
-    samples = x[0];
-    channels = x[1] / groups;
-    inner = x.size(2, x.rank());
-  }
-
-  std::int64_t count() const { return samples * groups; }
-  /// Elements of one group of one sample.
-  std::int64_t size() const { return channels * inner; }
-
-  std::int64_t all_channels;
-  std::int64_t groups;
-  std::int64_t samples = 0;
-  std::int64_t channels = 0;
-  std::int64_t inner = 0;
-  double epsilon;
-};
-
-/// Calls body(sample, group) for each, over all threads.
+/// Calls body(sample, group) for each, over all threads: one thread normalizes a group while it is
+/// in its cache.
 template <class Body>
-void for_each_group(const Groups& by, Body&& body) {
+void for_each_group(const NormGroups& by, Body&& body) {
   constexpr std::int64_t kElementsWorthAThread = 8192;
   if (by.samples == 0) return;
   parallel_for(by.count(), kElementsWorthAThread / by.size() + 1,
@@ -44,7 +20,7 @@ void for_each_group(const Groups& by, Body&& body) {
 
 template <bool kHasGroups>
 Kernel make_forward(KernelRequest& request) {
-  const Groups by(request, 0, kHasGroups);
+  const NormGroups by(request, 0, kHasGroups);
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [by](const KernelArgs& args) {
@@ -78,7 +54,7 @@ struct ChannelSums {
 
 /// With g = dy * scale: dx = s (g - mean(g) - h mean(g h)), means over the group.
 template <class T>
-void differentiate(const Groups& by, const T* dy, const T* x, const T* scale, ChannelSums* sums,
+void differentiate(const NormGroups& by, const T* dy, const T* x, const T* scale, ChannelSums* sums,
                    T* dx) {
   const Moments<T> moments(x, by.size(), by.epsilon);
   const T middle = moments.center.middle;
@@ -111,7 +87,7 @@ void differentiate(const Groups& by, const T* dy, const T* x, const T* scale, Ch
 
 /// Adds the samples' sums, in their order.
 template <class T>
-void add_samples(const Groups& by, const ChannelSums* sums, T* dscale, T* dbias) {
+void add_samples(const NormGroups& by, const ChannelSums* sums, T* dscale, T* dbias) {
   for (std::int64_t channel = 0; channel < by.all_channels; ++channel) {
     ChannelSums total{0, 0};
     for (std::int64_t sample = 0; sample < by.samples; ++sample) {
@@ -125,7 +101,7 @@ void add_samples(const Groups& by, const ChannelSums* sums, T* dscale, T* dbias)
 }
 
 Kernel make_backward(KernelRequest& request) {
-  const Groups by(request, 1, true);
+  const NormGroups by(request, 1, true);
   request.need_workspace(static_cast<std::size_t>(by.samples * by.all_channels) *
                          sizeof(ChannelSums));
   Kernel kernel;

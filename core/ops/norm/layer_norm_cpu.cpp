@@ -3,29 +3,11 @@
 #include "core/base/parallel.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/norm_row.h"
+#include "core/ops/norm/layer_norm_rows.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-/// x seen as rows that are normalized one by one.
-struct Rows {
-  Rows(const KernelRequest& request, int input) {
-    const Shape& x = request.shape(input);
-    axis =
-        normalize_axis(request.attributes().get_int("axis", -1), x.rank(), request.node().label());
-    epsilon = static_cast<double>(request.attributes().get_float("epsilon", 1e-5F));
-    length = x.size(axis, x.rank());
-    // Rows of nothing are not walked, unless they have moments to write: x may name 10^15 of them.
-    const bool has_moments = request.node().output_count() > 1 && input == 0;
-    count = length == 0 && !has_moments ? 0 : x.size(0, axis);
-  }
-
-  int axis;
-  std::int64_t count;
-  std::int64_t length;
-  double epsilon;
-};
 
 /// Writes numbers of one float type, chosen when the plan is built.
 using Store = void (*)(void* target, std::int64_t index, double value);
@@ -85,7 +67,8 @@ class RowBlock {
   }
 
   /// Of `count` rows from x on.
-  RowBlock(const T* x, std::int64_t count, const Rows& rows) : count_(count), length_(rows.length) {
+  RowBlock(const T* x, std::int64_t count, const NormRows& rows)
+      : count_(count), length_(rows.length) {
     for (std::int64_t i = 0; i < count; ++i) {
       const Stats<T> stats(x + i * length_, length_, rows.epsilon);
       moments_[static_cast<std::size_t>(i)] = {stats.mean, stats.inv_std, stats.center};
@@ -117,7 +100,7 @@ class RowBlock {
 
 template <template <class> class Stats>
 Kernel make_forward(KernelRequest& request) {
-  const Rows rows(request, 0);
+  const NormRows rows(request, 0);
   const Shape& x = request.shape();
   const bool has_bias = request.input_count() > 2 && request.has_input(2);
   const Shape scale = request.shape(1);
@@ -162,14 +145,14 @@ template <class T>
 struct ParameterSums {
   static constexpr std::int64_t kRowsPerRun = 64;
 
-  ParameterSums(const Rows& rows, void* workspace)
+  ParameterSums(const NormRows& rows, void* workspace)
       : totals(static_cast<double*>(workspace)),
         runs(reinterpret_cast<T*>(totals + pieces(rows) * 2 * rows.length)) {}
 
-  static std::int64_t pieces(const Rows& rows) {
+  static std::int64_t pieces(const NormRows& rows) {
     return std::clamp<std::int64_t>(rows.count / 16, 1, 16);
   }
-  static std::size_t bytes(const Rows& rows) {
+  static std::size_t bytes(const NormRows& rows) {
     const std::int64_t numbers = checked_multiply(pieces(rows) * 2, rows.length);
     return bytes_of(DType::f64, numbers) + bytes_of(dtype_of<T>, numbers);
   }
@@ -213,7 +196,7 @@ void differentiate_row(const T* dy, const T* x, const T* scale, std::int64_t n,
 }
 
 template <class T, template <class> class Stats, bool kCentered>
-void differentiate_piece(const Rows& rows, const KernelArgs& args, std::int64_t piece) {
+void differentiate_piece(const NormRows& rows, const KernelArgs& args, std::int64_t piece) {
   const ParameterSums<T> sums(rows, args.workspace);
   const std::int64_t n = rows.length;
   double* const total = sums.totals + piece * 2 * n;
@@ -234,7 +217,7 @@ void differentiate_piece(const Rows& rows, const KernelArgs& args, std::int64_t 
 }
 
 template <class T>
-void add_pieces(const Rows& rows, const KernelArgs& args, int output, std::int64_t first,
+void add_pieces(const NormRows& rows, const KernelArgs& args, int output, std::int64_t first,
                 std::int64_t last) {
   const ParameterSums<T> sums(rows, args.workspace);
   T* const result = args.output<T>(output);
@@ -249,7 +232,7 @@ void add_pieces(const Rows& rows, const KernelArgs& args, int output, std::int64
 
 template <template <class> class Stats, bool kCentered>
 Kernel make_backward(KernelRequest& request) {
-  const Rows rows(request, 1);
+  const NormRows rows(request, 1);
   constexpr std::int64_t kElementsWorthAThread = 8192;
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {

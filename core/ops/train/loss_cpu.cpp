@@ -3,53 +3,13 @@
 #include <cmath>
 #include <limits>
 
-#include "core/ops/kernels/axis_loop.h"
 #include "core/ops/kernels/nan_max.h"
 #include "core/ops/kernels/row_math.h"
 #include "core/ops/registry.h"
+#include "core/ops/train/loss_setup.h"
 
 namespace graft {
 namespace {
-
-enum class Reduction { none, sum, mean };
-
-Reduction reduction_of(const Attributes& attributes) {
-  const std::string text = attributes.get_string("reduction", "mean");
-  if (text == "none") return Reduction::none;
-  return text == "sum" ? Reduction::sum : Reduction::mean;
-}
-
-/// What one loss node says, decoded. `first` is the input index of the scores; labels and weights
-/// follow.
-struct LossSetup {
-  LossSetup(const KernelRequest& request, int first)
-      : loop(request.shape(first), 1),
-        first_input(first),
-        positions(request.shape(first + 1).size()),
-        reduction(reduction_of(request.attributes())),
-        has_ignored(request.attributes().has("ignore_index")),
-        ignored(request.attributes().get_int("ignore_index", 0)),
-        smoothing(request.attributes().get_float("label_smoothing", 0.0F)),
-        wide_labels(request.dtype(first + 1) == DType::i64),
-        has_weights(request.has_input(first + 2)),
-        has_log_prob(request.has_output(1)) {
-    if (loop.axis == 0 && positions > 0) {
-      fail(ErrorKind::shape, request.node().label(), ": scores ", request.shape(first),
-           " have no classes");
-    }
-  }
-
-  AxisLoop loop;  ///< along the classes
-  int first_input;
-  std::int64_t positions;
-  Reduction reduction;
-  bool has_ignored;
-  std::int64_t ignored;
-  double smoothing;
-  bool wide_labels;
-  bool has_weights;
-  bool has_log_prob;
-};
 
 /// Labels and weights of one call.
 template <class T>
@@ -177,12 +137,13 @@ void run_loss(const LossSetup& setup, const KernelArgs& args) {
     }
   });
   T* const y = args.output<T>();
-  if (setup.reduction == Reduction::none) {
+  if (setup.reduction == LossReduction::none) {
     for (std::int64_t i = 0; i < setup.positions; ++i) y[i] = static_cast<T>(losses[i]);
     return;
   }
   const double total = reduce_row<reducing::Sum<double>>(losses, setup.positions, 0.0);
-  *y = static_cast<T>(setup.reduction == Reduction::sum ? total : total / targets.total_weight());
+  *y = static_cast<T>(setup.reduction == LossReduction::sum ? total
+                                                            : total / targets.total_weight());
 }
 
 /// y = softmax(x) * scale for the positions of a tile; y may be x.
@@ -224,7 +185,7 @@ Coefficients<T> coefficients(const LossSetup& setup, const Targets<T>& targets, 
     const auto at = static_cast<std::size_t>(j);
     const std::int64_t label = targets.label(first + j);
     if (targets.is_ignored(label)) continue;
-    const bool is_scalar = setup.reduction != Reduction::none;
+    const bool is_scalar = setup.reduction != LossReduction::none;
     const double g = static_cast<double>(dloss[is_scalar ? 0 : first + j]) / divisor;
     const double target = (1.0 - setup.smoothing) * targets.weight(label);
     result.hard[at] = static_cast<T>(g * target);
@@ -240,7 +201,7 @@ template <class T, bool kScores>
 void run_loss_grad(const LossSetup& setup, const KernelArgs& args) {
   const Targets<T> targets(setup, args);
   const AxisLoop& loop = setup.loop;
-  const double divisor = setup.reduction == Reduction::mean ? targets.total_weight() : 1.0;
+  const double divisor = setup.reduction == LossReduction::mean ? targets.total_weight() : 1.0;
   loop.for_each_tile([&](std::int64_t start, std::int64_t width) {
     T* const dx = args.output<T>() + start;
     const std::int64_t first = loop.reduced_offset(start);

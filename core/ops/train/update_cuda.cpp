@@ -1,7 +1,10 @@
 #include "core/ops/train/update_cuda.h"
 
+#include <algorithm>
+
 #include "core/device/cuda/cuda_device.h"
-#include "core/ops/registry.h"
+#include "core/ops/kernels/matmul_cuda.h"
+#include "core/ops/train/product_update_kernels.h"
 
 namespace graft {
 namespace {
@@ -40,28 +43,77 @@ void read_settings(const Attributes& a, DeviceUpdate& u) {
   }
 }
 
-void take_memory(const KernelArgs& args, DeviceUpdate& u) {
+/// `states`: how many inputs from the first state on are states.
+void take_memory(const KernelArgs& args, int states, const void* gradient, DeviceUpdate& u) {
   u.parameter = args.input<float>(0);
-  u.gradient = args.input<void>(1);
+  u.gradient = gradient;
   u.rate = args.input<float>(kRate);
   u.step = args.input<std::int64_t>(kStep);
   u.new_parameter = args.output<float>(0);
-  for (int i = 0; i < DeviceUpdate::kMostStates; ++i) {
+  for (int i = 0; i < states; ++i) {
     u.state[i] = args.input<void>(kFirstState + i);
     u.new_state[i] = args.output<void>(1 + i);
   }
 }
 
+/// The update of the node, but for its memory.
+DeviceUpdate update_of(const KernelRequest& request, UpdateKind kind, int states) {
+  DeviceUpdate u{.kind = kind, .size = request.shape().size()};
+  for (int i = 0; i < states; ++i) {
+    u.state_is_bf16[i] = request.dtype(kFirstState + i) == DType::bf16;
+  }
+  read_settings(request.attributes(), u);
+  return u;
+}
+
 template <UpdateKind kind>
 Kernel make_update(KernelRequest& request) {
-  const auto is_bf16 = [&](int input) { return request.dtype(input) == DType::bf16; };
-  if (request.dtype() != DType::f32 || (request.dtype(1) != DType::f32 && !is_bf16(1))) return {};
-  DeviceUpdate u{.kind = kind, .size = request.shape().size(), .gradient_is_bf16 = is_bf16(1)};
-  for (int i = 0; i < DeviceUpdate::kMostStates; ++i) u.state_is_bf16[i] = is_bf16(kFirstState + i);
-  read_settings(request.attributes(), u);
+  const bool is_bf16 = request.dtype(1) == DType::bf16;
+  if (request.dtype() != DType::f32 || (request.dtype(1) != DType::f32 && !is_bf16)) return {};
+  constexpr int kStates = DeviceUpdate::kMostStates;
+  DeviceUpdate u = update_of(request, kind, kStates);
+  u.gradient_is_bf16 = is_bf16;
   return [u, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
     DeviceUpdate call = u;
-    take_memory(args, call);
+    take_memory(args, kStates, args.inputs[1], call);
+    call.run(stream);
+  };
+}
+
+/// SGD without momentum and decay: the product adds to the parameter.
+template <class T>
+Kernel adding_product(const KernelRequest& request, const DeviceProduct& product) {
+  return [product, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+    product.run<T>(left_operand<T>(args), right_operand<T>(args), args.input<T>(0),
+                   args.output<T>(), args.input<T>(kRate), stream);
+  };
+}
+
+/// The gradient is made in the workspace, unless the product can add to the parameter.
+template <UpdateKind kind>
+Kernel make_product_update(KernelRequest& request) {
+  const MatMulProblem problem = gradient_product(request);
+  if (problem.is_empty) return [](const KernelArgs&) {};
+  DeviceProduct product(problem);
+  if (only_adds(request.node())) {
+    product.beta = 1.0;
+    product.c_row = product.n;
+    product.c_column = 1;
+    Kernel kernel;
+    visit_dtype(FloatTypes{}, request.dtype(),
+                [&]<class T>() { kernel = adding_product<T>(request, product); });
+    return kernel;
+  }
+  if (request.dtype() != DType::f32) return {};
+  const int states = std::min(request.input_count() - 1 - kFirstState, DeviceUpdate::kMostStates);
+  const DeviceUpdate u = update_of(request, kind, states);
+  request.need_workspace(bytes_of(DType::f32, u.size));
+  return [u, states, product, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+    auto* const gradient = static_cast<float*>(args.workspace);
+    product.run<float>(left_operand<float>(args), right_operand<float>(args), nullptr, gradient,
+                       nullptr, stream);
+    DeviceUpdate call = u;
+    take_memory(args, states, gradient, call);
     call.run(stream);
   };
 }
@@ -76,19 +128,23 @@ Kernel make_assign(KernelRequest& request) {
 }  // namespace
 
 void register_update_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make) {
+  const auto add = [&](std::string_view op, std::string_view name, KernelFactory make) {
     registry.add({.op = op,
                   .domain = kInternalDomain,
                   .device = DeviceKind::cuda,
-                  .name = "plain",
+                  .name = name,
                   .make = make});
   };
-  add("SgdUpdate", make_update<UpdateKind::sgd>);
-  add("AdamUpdate", make_update<UpdateKind::adam>);
-  add("RmspropUpdate", make_update<UpdateKind::rmsprop>);
-  add("AdagradUpdate", make_update<UpdateKind::adagrad>);
-  add("Accumulate", make_update<UpdateKind::accumulate>);
-  add("Assign", make_assign);
+  add("SgdUpdate", "plain", make_update<UpdateKind::sgd>);
+  add("AdamUpdate", "plain", make_update<UpdateKind::adam>);
+  add("RmspropUpdate", "plain", make_update<UpdateKind::rmsprop>);
+  add("AdagradUpdate", "plain", make_update<UpdateKind::adagrad>);
+  add("Accumulate", "plain", make_update<UpdateKind::accumulate>);
+  add("Assign", "plain", make_assign);
+  add("SgdProductUpdate", "tiles", make_product_update<UpdateKind::sgd>);
+  add("AdamProductUpdate", "tiles", make_product_update<UpdateKind::adam>);
+  add("RmspropProductUpdate", "tiles", make_product_update<UpdateKind::rmsprop>);
+  add("AdagradProductUpdate", "tiles", make_product_update<UpdateKind::adagrad>);
 }
 
 }  // namespace graft

@@ -1,0 +1,350 @@
+// Pools of row-major planes. A thread makes one element, of the gradient as well: it asks the
+// windows that hold the element.
+#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/items_cuda.h"
+#include "core/ops/kernels/math_cuda.h"
+#include "core/ops/kernels/rows_cuda.h"
+#include "core/ops/kernels/window_cuda.h"
+#include "core/ops/pool/pool_geometry.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+using device_window::output_of_tap;
+using device_window::Place;
+using device_window::place_of;
+using device_window::taps_of_output;
+
+/// Planes and the windows over each.
+struct Planes {
+  WindowAxis depth;
+  WindowAxis height;
+  WindowAxis width;
+
+  explicit Planes(const WindowAxes& axes) : depth(axes[0]), height(axes[1]), width(axes[2]) {}
+
+  __device__ std::int64_t inputs() const { return depth.input * height.input * width.input; }
+  __device__ std::int64_t outputs() const { return depth.output * height.output * width.output; }
+};
+
+/// The taps of one window that lie within the plane.
+struct Window {
+  Span depth;
+  Span height;
+  Span width;
+
+  __device__ Window(const Planes& planes, const Place& output)
+      : depth(taps_of_output(planes.depth, output.depth)),
+        height(taps_of_output(planes.height, output.height)),
+        width(taps_of_output(planes.width, output.width)) {}
+  __device__ static std::int64_t length(const Span& span) { return span.last - span.first; }
+  __device__ std::int64_t count() const { return length(depth) * length(height) * length(width); }
+};
+
+/// Calls visit(position in the plane) for each element of the window of an output, in row-major
+/// order.
+template <class Visit>
+__device__ void for_each_element(const Planes& p, const Place& output, Visit visit) {
+  const Window taps(p, output);
+  const auto at = [](const WindowAxis& axis, std::int64_t o, std::int64_t k) {
+    return o * axis.stride + k * axis.dilation - axis.pad_begin;
+  };
+  for (std::int64_t d = taps.depth.first; d < taps.depth.last; ++d) {
+    for (std::int64_t h = taps.height.first; h < taps.height.last; ++h) {
+      const std::int64_t row =
+          at(p.depth, output.depth, d) * p.height.input + at(p.height, output.height, h);
+      for (std::int64_t w = taps.width.first; w < taps.width.last; ++w) {
+        visit(row * p.width.input + at(p.width, output.width, w));
+      }
+    }
+  }
+}
+
+/// Calls visit(output, its index in the plane, tap) for each window that holds an element.
+template <class Visit>
+__device__ void for_each_window(const Planes& p, const Place& at, Visit visit) {
+  for (std::int64_t d = p.depth.kernel; d-- > 0;) {
+    const std::int64_t depth = output_of_tap(p.depth, at.depth, d);
+    for (std::int64_t h = p.height.kernel; depth >= 0 && h-- > 0;) {
+      const std::int64_t height = output_of_tap(p.height, at.height, h);
+      for (std::int64_t w = p.width.kernel; height >= 0 && w-- > 0;) {
+        const std::int64_t width = output_of_tap(p.width, at.width, w);
+        if (width < 0) continue;
+        const std::int64_t index = (depth * p.height.output + height) * p.width.output + width;
+        visit(Place{depth, height, width}, index, Place{d, h, w});
+      }
+    }
+  }
+}
+
+/// The maximum of a window: NaN beats all, and among equals the first counts.
+template <class T>
+struct Maximum {
+  T value = device_math::lowest<T>();
+  std::int64_t position = -1;  ///< in the plane
+  std::int64_t tap = 0;        ///< counted within the plane
+
+  __device__ Maximum(const Planes& planes, const Place& output, const T* plane) {
+    std::int64_t next = 0;
+    for_each_element(planes, output, [&](std::int64_t at) {
+      const T one = plane[at];
+      if (position < 0 || one > value || (one != one && value == value)) {
+        value = one > value || one != one ? one : value;
+        position = at;
+        tap = next;
+      }
+      ++next;
+    });
+  }
+};
+
+/// What is asked of maxima; each output may be null.
+template <class T>
+struct MaxPool {
+  Planes planes;
+  const T* x;
+  T* y;
+  std::int64_t* indices;  ///< within all of x
+  std::int32_t* positions;
+  std::uint8_t* argmax;
+  bool is_column_major;
+
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t plane = i / planes.outputs();
+    const Place output = place_of(i % planes.outputs(), planes.height.output, planes.width.output);
+    const Maximum<T> most(planes, output, x + plane * planes.inputs());
+    if (y != nullptr) y[i] = most.value;
+    if (positions != nullptr) positions[i] = static_cast<std::int32_t>(most.position);
+    if (argmax != nullptr) argmax[i] = static_cast<std::uint8_t>(most.tap);
+    if (indices == nullptr) return;
+    const Place at = place_of(most.position, planes.height.input, planes.width.input);
+    const std::int64_t column_major =
+        at.depth + planes.depth.input * (at.height + planes.height.input * at.width);
+    indices[i] = plane * planes.inputs() + (is_column_major ? column_major : most.position);
+  }
+};
+
+/// Adds the gradients of the windows whose maximum the element is.
+template <class T>
+struct MaxPoolGrad {
+  Planes planes;
+  const T* dy;
+  const std::int32_t* positions;  ///< of the maxima; null where argmax tells
+  const std::uint8_t* argmax;
+  T* dx;
+
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t plane = i / planes.inputs();
+    const std::int64_t position = i % planes.inputs();
+    const std::int64_t first = plane * planes.outputs();
+    T sum{0};
+    for_each_window(planes, place_of(position, planes.height.input, planes.width.input),
+                    [&](const Place& output, std::int64_t index, const Place& tap) {
+                      const bool is_most = positions != nullptr
+                                               ? positions[first + index] == position
+                                               : argmax[first + index] == count(output, tap);
+                      if (is_most) sum += dy[first + index];
+                    });
+    dx[i] = sum;
+  }
+
+ private:
+  /// Which of the window's elements within the plane the tap meets.
+  __device__ std::int64_t count(const Place& output, const Place& tap) const {
+    const Window taps(planes, output);
+    return ((tap.depth - taps.depth.first) * Window::length(taps.height) + tap.height -
+            taps.height.first) *
+               Window::length(taps.width) +
+           tap.width - taps.width.first;
+  }
+};
+
+/// By how many elements an average is divided.
+__device__ std::int64_t divisor(const Planes& counted, const Place& output) {
+  const std::int64_t count = Window(counted, output).count();
+  return count < 1 ? 1 : count;
+}
+
+template <class T>
+struct AveragePool {
+  Planes planes;
+  Planes counted;
+  const T* x;
+  T* y;
+
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t plane = i / planes.outputs();
+    const Place output = place_of(i % planes.outputs(), planes.height.output, planes.width.output);
+    const T* const from = x + plane * planes.inputs();
+    T sum{0};
+    for_each_element(planes, output, [&](std::int64_t at) { sum += from[at]; });
+    y[i] = sum / static_cast<T>(divisor(counted, output));
+  }
+};
+
+template <class T>
+struct AveragePoolGrad {
+  Planes planes;
+  Planes counted;
+  const T* dy;
+  T* dx;
+
+  __device__ void operator()(std::int64_t i) const {
+    const T* const from = dy + i / planes.inputs() * planes.outputs();
+    T sum{0};
+    for_each_window(planes, place_of(i % planes.inputs(), planes.height.input, planes.width.input),
+                    [&](const Place& output, std::int64_t index, const Place&) {
+                      sum += from[index] / static_cast<T>(divisor(counted, output));
+                    });
+    dx[i] = sum;
+  }
+};
+
+template <class T, bool is_average>
+struct GlobalPool {
+  const T* x;
+  T* y;
+  std::int64_t length;
+
+  template <class Team>
+  __device__ void operator()(std::int64_t row, const Team& team) const {
+    const T* const from = x + row * length;
+    T result = device_math::lowest<T>();
+    if constexpr (is_average) {
+      const double sum =
+          team_sum(team, length, [&](std::int64_t i) { return static_cast<double>(from[i]); });
+      result = static_cast<T>(sum / static_cast<double>(length));
+    } else {
+      for (std::int64_t i = team.rank; i < length; i += Team::size) {
+        result = Larger{}(result, from[i]);
+      }
+      result = team.join(result, Larger{});
+    }
+    if (team.rank == 0) y[row] = result;
+  }
+};
+
+/// make.operator()<T>(planes, their number, stream), where windows over `x` and the type fit.
+template <class Make>
+Kernel make_pool(const KernelRequest& request, const Shape& x, Make&& make) {
+  Kernel kernel;
+  if (!PoolGeometry::fits(x)) return kernel;
+  const PoolGeometry geometry(request.node(), x);
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    kernel = make.template operator()<T>(geometry, as_cuda(request.device()).stream());
+  });
+  return kernel;
+}
+
+Kernel make_max_pool(KernelRequest& request) {
+  const bool is_column_major = request.attributes().get_int("storage_order", 0) == 1;
+  const bool has_indices = request.has_output(1);
+  return make_pool(request, request.shape(), [=]<class T>(const PoolGeometry& g, cudaStream_t s) {
+    return Kernel([=, planes = Planes(g.axes),
+                   count = g.planes * g.output_plane()](const KernelArgs& args) {
+      const MaxPool<T> pool{planes,           args.input<T>(0),
+                            args.output<T>(), has_indices ? args.output<std::int64_t>(1) : nullptr,
+                            nullptr,          nullptr,
+                            is_column_major};
+      start_items(pool, count, s);
+    });
+  });
+}
+
+Kernel make_max_pool_with_argmax(KernelRequest& request) {
+  return make_pool(request, request.shape(), []<class T>(const PoolGeometry& g, cudaStream_t s) {
+    return Kernel(
+        [s, planes = Planes(g.axes), count = g.planes * g.output_plane()](const KernelArgs& args) {
+          const MaxPool<T> pool{planes,  args.input<T>(0), args.output<T>(),
+                                nullptr, nullptr,          args.output<std::uint8_t>(1),
+                                false};
+          start_items(pool, count, s);
+        });
+  });
+}
+
+/// The workspace holds the position of each maximum.
+Kernel make_max_pool_grad(KernelRequest& request) {
+  request.need_workspace(bytes_of(DType::i32, request.shape(1).size()));
+  return make_pool(request, request.shape(), []<class T>(const PoolGeometry& g, cudaStream_t s) {
+    return Kernel([s, planes = Planes(g.axes), inputs = g.planes * g.input_plane(),
+                   outputs = g.planes * g.output_plane()](const KernelArgs& args) {
+      auto* const positions = static_cast<std::int32_t*>(args.workspace);
+      const MaxPool<T> find{planes, args.input<T>(0), nullptr, nullptr, positions, nullptr, false};
+      start_items(find, outputs, s);
+      start_items(MaxPoolGrad<T>{planes, args.input<T>(1), positions, nullptr, args.output<T>()},
+                  inputs, s);
+    });
+  });
+}
+
+Kernel make_max_pool_grad_with_argmax(KernelRequest& request) {
+  return make_pool(request, request.output().shape,
+                   []<class T>(const PoolGeometry& g, cudaStream_t s) {
+                     return Kernel([s, planes = Planes(g.axes),
+                                    inputs = g.planes * g.input_plane()](const KernelArgs& args) {
+                       const MaxPoolGrad<T> grad{planes, args.input<T>(0), nullptr,
+                                                 args.input<std::uint8_t>(1), args.output<T>()};
+                       start_items(grad, inputs, s);
+                     });
+                   });
+}
+
+Planes counted_planes(const KernelRequest& request, const PoolGeometry& g) {
+  const bool pads = request.attributes().get_int("count_include_pad", 0) != 0;
+  return Planes(counted_axes(g.axes, pads));
+}
+
+Kernel make_average_pool(KernelRequest& request) {
+  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
+    return Kernel([s, planes = Planes(g.axes), counted = counted_planes(request, g),
+                   count = g.planes * g.output_plane()](const KernelArgs& args) {
+      start_items(AveragePool<T>{planes, counted, args.input<T>(0), args.output<T>()}, count, s);
+    });
+  });
+}
+
+Kernel make_average_pool_grad(KernelRequest& request) {
+  return make_pool(
+      request, request.output().shape, [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
+        return Kernel([s, planes = Planes(g.axes), counted = counted_planes(request, g),
+                       count = g.planes * g.input_plane()](const KernelArgs& args) {
+          start_items(AveragePoolGrad<T>{planes, counted, args.input<T>(0), args.output<T>()},
+                      count, s);
+        });
+      });
+}
+
+template <bool is_average>
+Kernel make_global_pool(KernelRequest& request) {
+  const std::int64_t planes = request.output().shape.size();
+  const std::int64_t length = request.shape().size(2, request.shape().rank());
+  Kernel kernel;
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+      start_rows(GlobalPool<T, is_average>{args.input<T>(0), args.output<T>(), length}, planes,
+                 length, true, stream);
+    };
+  });
+  return kernel;
+}
+
+}  // namespace
+
+void register_pool_cuda(KernelRegistry& registry) {
+  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
+    registry.add(
+        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "planes", .make = make});
+  };
+  add("MaxPool", "", make_max_pool);
+  add("MaxPoolGrad", kInternalDomain, make_max_pool_grad);
+  add("MaxPoolWithArgmax", kInternalDomain, make_max_pool_with_argmax);
+  add("MaxPoolGradWithArgmax", kInternalDomain, make_max_pool_grad_with_argmax);
+  add("AveragePool", "", make_average_pool);
+  add("AveragePoolGrad", kInternalDomain, make_average_pool_grad);
+  add("GlobalAveragePool", "", make_global_pool<true>);
+  add("GlobalMaxPool", "", make_global_pool<false>);
+}
+
+}  // namespace graft
