@@ -35,8 +35,10 @@ ExitCode evaluate(const Arguments& arguments) {
   DataArguments data = arguments.data;
   data.normalize = normalization_for(model, data.normalize, data.spec);
   DataLoader loader(dataset, {.batch = batch, .transforms = normalization(data)});
-  Evaluator evaluator(
-      model, {.loss = loss, .output = arguments.loss.output, .device = arguments.compute.device});
+  Evaluator evaluator(model, {.loss = loss,
+                              .output = arguments.loss.output,
+                              .device = arguments.compute.device,
+                              .fallback = arguments.compute.fallback});
   for (const std::string& name : arguments.metrics) evaluator.add_metric(metric_from_name(name));
   const Evaluation result = evaluator.run(loader);
   if (!std::isfinite(result.loss)) {
