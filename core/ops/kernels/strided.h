@@ -6,37 +6,11 @@
 #include <cstring>
 #include <vector>
 
-#include "core/base/dtype.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
+#include "core/ops/kernels/width.h"
 
 namespace graft {
-
-/// Elements of 16 bytes, moved and not computed with.
-struct Wide {
-  std::uint64_t low;
-  std::uint64_t high;
-};
-
-/// Calls visitor.template operator()<T>() with a type as wide as an element of `dtype`: for kernels
-/// that move elements without looking at them. False for packed types and strings.
-template <class Visitor>
-bool visit_width(DType dtype, Visitor&& visitor) {
-  switch (bits_of(dtype)) {
-    case 8:
-      return visitor.template operator()<std::uint8_t>(), true;
-    case 16:
-      return visitor.template operator()<std::uint16_t>(), true;
-    case 32:
-      return visitor.template operator()<float>(), true;
-    case 64:
-      return visitor.template operator()<double>(), true;
-    case 128:
-      return visitor.template operator()<Wide>(), true;
-    default:
-      return false;
-  }
-}
 
 /// A copy between two strided views of one shape: Transpose, Slice, Expand, Tile, Concat and Split
 /// differ only in strides. Steps are counted in elements; a source step of 0 repeats, a negative

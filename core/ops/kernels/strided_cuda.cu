@@ -1,14 +1,10 @@
 #include "core/ops/kernels/strided_cuda.h"
 
 #include "core/device/cuda/grid.h"
+#include "core/ops/kernels/width.h"
 
 namespace graft {
 namespace {
-
-struct alignas(16) Wide {
-  std::uint64_t low;
-  std::uint64_t high;
-};
 
 /// A thread an element, in the order of the shape.
 template <class T>

@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/ops/kernel.h"
 #include "core/ops/kernels/elementwise.h"
+#include "core/ops/move/scatter_reduction.h"
 
 namespace graft {
-
-/// Writes of ScatterElements and ScatterND.
-enum class Reduction { none, add, mul, max, min };
-
-/// From the attribute `reduction`, which inference has checked.
-Reduction reduction_of(const KernelRequest& request);
 
 template <class T>
 T combine(Reduction reduction, T old, T update) {

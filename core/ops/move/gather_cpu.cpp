@@ -4,6 +4,7 @@
 #include "core/ops/kernels/index.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/gather.h"
+#include "core/ops/move/gather_layout.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -24,20 +25,8 @@ int axis_of(const KernelRequest& request, int rank) {
   return normalize_axis(request.attributes().get_int("axis", 0), rank, request.node().label());
 }
 
-/// data: [outer, dim, inner]; indices: [count]; y: [outer, count, inner].
-struct Layout {
-  std::int64_t outer = 0;
-  std::int64_t dim = 0;
-  std::int64_t inner = 0;
-  std::int64_t count = 0;
-};
-
-Layout layout_of(const Shape& data, int axis, const Shape& indices) {
-  return {data.size(0, axis), data[axis], data.size(axis + 1, data.rank()), indices.size()};
-}
-
 template <class T, class Index>
-void gather(const Layout& layout, const T* data, const Index* indices, T* y) {
+void gather(const GatherLayout& layout, const T* data, const Index* indices, T* y) {
   const std::int64_t inner = layout.inner;
   const auto copy_rows = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
     const T* const from = data + outer * layout.dim * inner;
@@ -62,7 +51,7 @@ void gather(const Layout& layout, const T* data, const Index* indices, T* y) {
 Kernel make_gather(KernelRequest& request) {
   const Shape& data = request.shape();
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
-  const Layout layout = layout_of(data, axis_of(request, data.rank()), request.shape(1));
+  const GatherLayout layout(data, axis_of(request, data.rank()), request.shape(1));
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
@@ -77,7 +66,7 @@ Kernel make_gather(KernelRequest& request) {
 /// Each thread owns some columns of the result, or some outer slices when there are few columns,
 /// and adds up all rows there in order: the same bits for any number of threads.
 template <class T, class Index>
-void gather_grad(const Layout& layout, const T* dy, const Index* indices, T* dx) {
+void gather_grad(const GatherLayout& layout, const T* dy, const Index* indices, T* dx) {
   const auto add_columns = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
     T* const to = dx + outer * layout.dim * layout.inner;
     const T* from = dy + outer * layout.count * layout.inner;
@@ -104,7 +93,7 @@ Kernel make_gather_grad(KernelRequest& request) {
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
   const auto axis = static_cast<int>(request.attributes().get_int("axis", 0));
-  const Layout layout = layout_of(dx, axis, request.shape(1));
+  const GatherLayout layout(dx, axis, request.shape(1));
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {

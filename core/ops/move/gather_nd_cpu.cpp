@@ -1,6 +1,7 @@
 #include "core/ops/kernels/index.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/gather.h"
+#include "core/ops/move/gather_layout.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -8,39 +9,17 @@ namespace {
 
 constexpr std::int64_t kGrain = 16384;
 
-/// data: [batch, addressed dims, slice]; indices: [batch, tuples, depth].
-struct Layout {
-  std::int64_t tuples = 1;        // in all
-  std::int64_t batch_tuples = 1;  // of one batch entry
-  std::int64_t batch_size = 1;    // elements of one batch entry of the data
-  std::int64_t slice = 1;
-  std::vector<std::int64_t> dims{};
-  std::vector<std::int64_t> strides{};
-
-  Layout(const Shape& data, const Shape& indices, int batch_dims) {
-    const auto depth = static_cast<int>(indices[indices.rank() - 1]);
-    tuples = indices.size(0, indices.rank() - 1);
-    batch_tuples = indices.size(batch_dims, indices.rank() - 1);
-    batch_size = data.size(batch_dims, data.rank());
-    slice = data.size(batch_dims + depth, data.rank());
-    const std::vector<std::int64_t> all = data.strides();
-    for (int i = batch_dims; i < batch_dims + depth; ++i) {
-      dims.push_back(data[i]);
-      strides.push_back(all[static_cast<std::size_t>(i)]);
-    }
+/// Where the slice that the tuple addresses begins.
+template <class Index>
+std::int64_t offset_of(const TupleLayout& layout, std::int64_t tuple, const Index* indices) {
+  std::int64_t result = tuple / layout.batch_tuples * layout.batch_size;
+  const Index* const own = indices + tuple * static_cast<std::int64_t>(layout.dims.size());
+  for (std::size_t i = 0; i < layout.dims.size(); ++i) {
+    const std::int64_t index = clamp_index(static_cast<std::int64_t>(own[i]), layout.dims[i]);
+    result += index * layout.strides[i];
   }
-
-  /// Where the slice that the tuple addresses begins.
-  template <class Index>
-  std::int64_t offset(std::int64_t tuple, const Index* indices) const {
-    std::int64_t result = tuple / batch_tuples * batch_size;
-    const Index* const own = indices + tuple * static_cast<std::int64_t>(dims.size());
-    for (std::size_t i = 0; i < dims.size(); ++i) {
-      result += clamp_index(static_cast<std::int64_t>(own[i]), dims[i]) * strides[i];
-    }
-    return result;
-  }
-};
+  return result;
+}
 
 int batch_dims_of(const KernelRequest& request) {
   return static_cast<int>(request.attributes().get_int("batch_dims", 0));
@@ -48,7 +27,7 @@ int batch_dims_of(const KernelRequest& request) {
 
 Kernel make_gather_nd(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
-  const Layout layout(request.shape(), request.shape(1), batch_dims_of(request));
+  const TupleLayout layout(request.shape(), request.shape(1), batch_dims_of(request));
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
@@ -56,7 +35,7 @@ Kernel make_gather_nd(KernelRequest& request) {
         parallel_for(layout.tuples, kGrain / layout.slice + 1,
                      [&](std::int64_t first, std::int64_t last) {
                        for (std::int64_t i = first; i < last; ++i) {
-                         std::copy_n(args.input<T>(0) + layout.offset(i, args.input<Index>(1)),
+                         std::copy_n(args.input<T>(0) + offset_of(layout, i, args.input<Index>(1)),
                                      layout.slice, args.output<T>() + i * layout.slice);
                        }
                      });
@@ -70,13 +49,13 @@ Kernel make_gather_nd(KernelRequest& request) {
 /// order of the tuples. Each thread owns some slices of y and passes by the updates of others, so
 /// the bits are the same for any number of threads.
 template <class T, class Index, class Start>
-void scatter(const Layout& layout, Reduction reduction, const Index* indices, const T* updates,
+void scatter(const TupleLayout& layout, Reduction reduction, const Index* indices, const T* updates,
              T* y, std::int64_t size, Start&& start) {
   const std::int64_t slice = layout.slice;
   parallel_for(size / slice, kGrain / slice + 1, [&](std::int64_t first, std::int64_t last) {
     start(first * slice, last * slice);
     for (std::int64_t i = 0; i < layout.tuples; ++i) {
-      const std::int64_t offset = layout.offset(i, indices);
+      const std::int64_t offset = offset_of(layout, i, indices);
       if (offset < first * slice || offset >= last * slice) continue;
       T* const place = y + offset;
       const T* const update = updates + i * slice;
@@ -88,7 +67,7 @@ void scatter(const Layout& layout, Reduction reduction, const Index* indices, co
 Kernel make_gather_nd_grad(KernelRequest& request) {
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
-  const Layout layout(dx, request.shape(1), batch_dims_of(request));
+  const TupleLayout layout(dx, request.shape(1), batch_dims_of(request));
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
@@ -106,7 +85,7 @@ Kernel make_gather_nd_grad(KernelRequest& request) {
 Kernel make_scatter_nd(KernelRequest& request) {
   const Shape& data = request.shape();
   if (data.size() == 0) return [](const KernelArgs&) {};
-  const Layout layout(data, request.shape(1), 0);
+  const TupleLayout layout(data, request.shape(1), 0);
   const Reduction reduction = reduction_of(request);
   Kernel kernel;
   visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {

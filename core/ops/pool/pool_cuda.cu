@@ -253,7 +253,7 @@ Kernel make_max_pool(KernelRequest& request) {
 }
 
 Kernel make_max_pool_with_argmax(KernelRequest& request) {
-  return make_pool(request, request.shape(), []<class T>(const PoolGeometry& g, cudaStream_t s) {
+  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
     return Kernel(
         [s, planes = Planes(g.axes), count = g.planes * g.output_plane()](const KernelArgs& args) {
           const MaxPool<T> pool{planes,  args.input<T>(0), args.output<T>(),
@@ -267,7 +267,7 @@ Kernel make_max_pool_with_argmax(KernelRequest& request) {
 /// The workspace holds the position of each maximum.
 Kernel make_max_pool_grad(KernelRequest& request) {
   request.need_workspace(bytes_of(DType::i32, request.shape(1).size()));
-  return make_pool(request, request.shape(), []<class T>(const PoolGeometry& g, cudaStream_t s) {
+  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
     return Kernel([s, planes = Planes(g.axes), inputs = g.planes * g.input_plane(),
                    outputs = g.planes * g.output_plane()](const KernelArgs& args) {
       auto* const positions = static_cast<std::int32_t*>(args.workspace);
@@ -281,7 +281,7 @@ Kernel make_max_pool_grad(KernelRequest& request) {
 
 Kernel make_max_pool_grad_with_argmax(KernelRequest& request) {
   return make_pool(request, request.output().shape,
-                   []<class T>(const PoolGeometry& g, cudaStream_t s) {
+                   [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
                      return Kernel([s, planes = Planes(g.axes),
                                     inputs = g.planes * g.input_plane()](const KernelArgs& args) {
                        const MaxPoolGrad<T> grad{planes, args.input<T>(0), nullptr,

@@ -8,6 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
+#include "core/ops/train/ctc_setup.h"
 
 namespace graft {
 namespace {
@@ -21,33 +22,6 @@ double log_sum_exp(double a, double b, double c) {
   if (most == kNever) return kNever;
   return most + std::log(std::exp(a - most) + std::exp(b - most) + std::exp(c - most));
 }
-
-enum class Reduction { none, sum, mean };
-
-struct CtcSetup {
-  /// `first`: the input that holds the log-probabilities.
-  CtcSetup(const KernelRequest& request, int first)
-      : steps(request.shape(first)[0]),
-        batch(request.shape(first)[1]),
-        classes(request.shape(first)[2]),
-        most_labels(request.shape(first + 1)[1]),
-        blank(request.attributes().get_int("blank", 0)),
-        zero_infinity(request.attributes().get_int("zero_infinity", 0) != 0) {
-    const std::string text = request.attributes().get_string("reduction", "mean");
-    reduction =
-        text == "none" ? Reduction::none : (text == "sum" ? Reduction::sum : Reduction::mean);
-  }
-
-  std::int64_t steps;
-  std::int64_t batch;
-  std::int64_t classes;
-  std::int64_t most_labels;
-  std::int64_t blank;
-  bool zero_infinity;
-  Reduction reduction;
-
-  std::int64_t most_states() const { return 2 * most_labels + 1; }
-};
 
 /// One sample.
 template <class T>
@@ -107,7 +81,7 @@ struct Lattice {
   }
   /// What a mean divides this sample's loss by, beside the batch.
   double weight() const {
-    if (setup.reduction != Reduction::mean) return 1.0;
+    if (setup.reduction != CtcReduction::mean) return 1.0;
     return static_cast<double>(std::max<std::int64_t>(length, 1) * setup.batch);
   }
 };
@@ -133,11 +107,11 @@ void run_loss(const CtcSetup& setup, const KernelArgs& args) {
   T* const y = args.output<T>();
   double sum = 0.0;
   for (std::int64_t b = 0; b < setup.batch; ++b) {
-    if (setup.reduction == Reduction::none) y[b] = static_cast<T>(losses[b]);
+    if (setup.reduction == CtcReduction::none) y[b] = static_cast<T>(losses[b]);
     sum += losses[b];
   }
-  if (setup.reduction == Reduction::sum) *y = static_cast<T>(sum);
-  if (setup.reduction == Reduction::mean) *y = static_cast<T>(setup.batch == 0 ? kNaN : sum);
+  if (setup.reduction == CtcReduction::sum) *y = static_cast<T>(sum);
+  if (setup.reduction == CtcReduction::mean) *y = static_cast<T>(setup.batch == 0 ? kNaN : sum);
 }
 
 /// Gradient of one sample times `scale`, into rows of zeros; alpha: [steps, states].
@@ -177,7 +151,7 @@ void run_grad(const CtcSetup& setup, const KernelArgs& args) {
                     static_cast<T>(lattice.is_valid ? 0.0 : kNaN));
       }
       if (!lattice.is_valid) continue;
-      const std::int64_t at = setup.reduction == Reduction::none ? b : 0;
+      const std::int64_t at = setup.reduction == CtcReduction::none ? b : 0;
       const double scale = static_cast<double>(args.input<T>(0)[at]) / lattice.weight();
       double* const alpha = static_cast<double*>(args.workspace) + b * lattice_size;
       add_gradient(lattice, scale, alpha, alpha + setup.steps * setup.most_states(), dx);

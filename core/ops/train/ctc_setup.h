@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/ops/kernel.h"
+
+namespace graft {
+
+enum class CtcReduction { none, sum, mean };
+
+/// What one CtcLoss or CtcLossGrad says, decoded: log-probabilities [steps, batch, classes], labels
+/// [batch, most_labels].
+struct CtcSetup {
+  /// `first`: the input that holds the log-probabilities.
+  CtcSetup(const KernelRequest& request, int first)
+      : steps(request.shape(first)[0]),
+        batch(request.shape(first)[1]),
+        classes(request.shape(first)[2]),
+        most_labels(request.shape(first + 1)[1]),
+        blank(request.attributes().get_int("blank", 0)),
+        zero_infinity(request.attributes().get_int("zero_infinity", 0) != 0) {
+    const std::string text = request.attributes().get_string("reduction", "mean");
+    reduction = text == "none"  ? CtcReduction::none
+                : text == "sum" ? CtcReduction::sum
+                                : CtcReduction::mean;
+  }
+
+  std::int64_t steps;
+  std::int64_t batch;
+  std::int64_t classes;
+  std::int64_t most_labels;
+  std::int64_t blank;
+  bool zero_infinity;
+  CtcReduction reduction;
+
+  std::int64_t most_states() const { return 2 * most_labels + 1; }
+};
+
+}  // namespace graft
