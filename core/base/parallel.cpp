@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "core/base/error.h"
-#include "core/base/float_control.h"
+#include "core/base/float_control_internal.h"
 #include "core/base/processors.h"
 #include "core/base/team_internal.h"
 

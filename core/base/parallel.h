@@ -13,8 +13,8 @@ int thread_count();
 /// below 1.
 void set_thread_count(int count);
 
-/// While it lives, the calling thread treats denormals as zero, and so do the parallel loops that it
-/// starts: a denormal gradient slows a step tenfold.
+/// While it lives, the calling thread treats denormals as zero, and so do the parallel loops that
+/// it starts: a denormal gradient slows a step tenfold.
 class DenormalsFlushed {
  public:
   DenormalsFlushed();

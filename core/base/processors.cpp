@@ -34,8 +34,8 @@ int quota_v1(const std::string& folder) {
                     number_in(folder + "/cpu.cfs_period_us"));
 }
 
-/// The least that is granted on the way from mount + group up to mount. Within a container the group
-/// may be named as its host sees it: what is not there grants anything.
+/// The least that is granted on the way from mount + group up to mount. Within a container the
+/// group may be named as its host sees it: what is not there grants anything.
 template <class Quota>
 int least_on_the_way(const std::string& mount, std::string group, Quota quota) {
   int least = 0;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/float_control.h"
+#include "core/base/float_control_internal.h"
 
 namespace graft {
 namespace {
@@ -37,9 +37,10 @@ void pause() {
 #endif
 }
 
-/// Asks ready() for a moment; whether it came true. Between loops of one step mostly less than 100 us
-/// pass, and to wake a sleeper takes 5 to 50 us. The processor is offered to others now and then:
-/// where one of them took it, to go on would be at its cost, and at ours, who may wait for it.
+/// Asks ready() for a moment; whether it came true. Between loops of one step mostly less than 100
+/// us pass, and to wake a sleeper takes 5 to 50 us. The processor is offered to others now and
+/// then: where one of them took it, to go on would be at its cost, and at ours, who may wait for
+/// it.
 template <class Ready>
 bool spin_until(Ready ready) {
   constexpr int kAsksBetween = 16;
@@ -178,9 +179,7 @@ void Team::hire(int workers) {
 }
 
 void Team::work(Seat& seat, int piece) {
-  const auto has_offer = [&] {
-    return seat.offer.load(std::memory_order_relaxed) != Offer::none;
-  };
+  const auto has_offer = [&] { return seat.offer.load(std::memory_order_relaxed) != Offer::none; };
   for (;;) {
     if (!spin_until(has_offer)) {
       Offer wanted = Offer::none;

@@ -8,14 +8,14 @@
 
 namespace graft {
 
-/// The threads behind parallel loops, Graft's and oneDNN's: one that hands out work, the leader, and
-/// workers of its own, which wait for it. Who waits spins for a moment, as what comes next mostly
-/// comes at once, and then sleeps; at once if it sees that others want the processor.
+/// The threads behind parallel loops, Graft's and oneDNN's: one that hands out work, the leader,
+/// and workers of its own, which wait for it. Who waits spins for a moment, as what comes next
+/// mostly comes at once, and then sleeps; at once if it sees that others want the processor.
 ///
 /// Each worker has a seat. open() offers a piece of work at each; a worker takes what is offered at
-/// its own, so that a piece stays with its thread and what that has in its cache. Once the leader has
-/// done its own piece, it takes what is still offered: on a busy machine no loop waits for a thread
-/// that has not run yet.
+/// its own, so that a piece stays with its thread and what that has in its cache. Once the leader
+/// has done its own piece, it takes what is still offered: on a busy machine no loop waits for a
+/// thread that has not run yet.
 class Team {
  public:
   using Body = void (*)(void* context, int piece);

@@ -1,13 +1,13 @@
-// What oneDNN's OpenMP build asks of libgomp, on Graft's threads. Two pools in one program would take
-// the processors from each other, and libgomp's threads spin for milliseconds after each loop, which
-// costs a busy machine dearly and can be changed from the environment alone.
+// What oneDNN's OpenMP build asks of libgomp, on Graft's threads. Two pools in one program would
+// take the processors from each other, and libgomp's threads spin for milliseconds after each loop,
+// which costs a busy machine dearly and can be changed from the environment alone.
 //
 // cmake/onednn_threads.py makes the copy of oneDNN that calls these names: GRFT_x for GOMP_x, gft_x
 // for omp_x. Any other OpenMP in the program goes on to call libgomp.
 //
-// Calls as GCC makes them: parallel_start lets the others run fn(data), the caller runs it too, then
-// calls parallel_end. A loop_static call asks for iterations of this thread's share, one stretch
-// after the other.
+// Calls as GCC makes them: parallel_start lets the others run fn(data), the caller runs it too,
+// then calls parallel_end. A loop_static call asks for iterations of this thread's share, one
+// stretch after the other.
 #include "core/ops/kernels/openmp_calls.h"
 
 #include <algorithm>
@@ -111,8 +111,7 @@ GRAFT_FOR_ONEDNN bool GRFT_loop_static_start(long start, long end, long incremen
              threads * chunk * increment, increment};
     return take_stretch(first, last);
   }
-  const long count =
-      std::max(0L, (end - start + increment + (increment > 0 ? -1 : 1)) / increment);
+  const long count = std::max(0L, (end - start + increment + (increment > 0 ? -1 : 1)) / increment);
   const long each = count / threads;
   const long longer = count % threads;
   const long from = thread * each + std::min(thread, longer);

@@ -7,11 +7,13 @@
 
 namespace graft {
 
-// The calling thread's control register of floating-point arithmetic: how it rounds, and what it does
-// with denormals. What arithmetic leaves there (flags that say what happened) is not part of it.
+// The calling thread's control register of floating-point arithmetic: how it rounds, and what it
+// does with denormals. What arithmetic leaves there (flags that say what happened) is not part of
+// it.
 
 #if defined(__SSE__)
-inline constexpr std::uint64_t kFlushDenormals = 0x8040;  // MXCSR: flush to zero, denormals are zero
+inline constexpr std::uint64_t kFlushDenormals =
+    0x8040;  // MXCSR: flush to zero, denormals are zero
 inline std::uint64_t float_control() {
   return _mm_getcsr() & ~0x3FU;
 }
