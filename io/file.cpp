@@ -66,6 +66,14 @@ struct stat status_of(int descriptor, const std::string& name) {
   return status;
 }
 
+int sync(int descriptor) {
+  int result = 0;
+  do {
+    result = ::fsync(descriptor);
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
 /// The file that is written when `path` is: what links lead to.
 std::filesystem::path target_of(std::filesystem::path path) {
   constexpr int kMostLinks = 40;  // as Linux follows
@@ -80,15 +88,30 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+/// Makes the names in a folder last; allocates nothing. Returns what stopped it, 0 if nothing did;
+/// a file system that does not offer it, or a folder that may not be read, stops nothing.
+int sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = open_retrying(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY);
+  if (descriptor < 0) return 0;
+  const int error = sync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  return error == EINVAL || error == ENOTSUP ? 0 : error;
+}
+
+[[noreturn]] void fail_with(std::string_view action, const std::filesystem::path& path, int error) {
+  fail(ErrorKind::io, "cannot ", action, " '", path.string(),
+       "': ", std::generic_category().message(error));
+}
+
 [[noreturn]] void fail_with_errno(std::string_view action, const std::filesystem::path& path) {
-  const std::string reason = errno_text();
-  fail(ErrorKind::io, "cannot ", action, " '", path.string(), "': ", reason);
+  fail_with(action, path, errno);
 }
 
 }  // namespace
 
-File::File(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {
+File::File(int descriptor, const std::filesystem::path& name) : descriptor_(descriptor) {
   try {
+    name_ = name.string();
     const struct stat status = status_of(descriptor_, name_);
     if (!S_ISREG(status.st_mode)) {
       fail(ErrorKind::io, "'", name_, "' is ", S_ISDIR(status.st_mode) ? "a folder" : "no file");
@@ -122,12 +145,12 @@ File File::open(const std::filesystem::path& path) {
   if (descriptor < 0) {
     fail(ErrorKind::io, "cannot open '", path.string(), "': ", errno_text());
   }
-  return {descriptor, path.string()};
+  return {descriptor, path};
 }
 
 File File::open_beneath(const std::filesystem::path& folder, std::string_view relative) {
   const std::vector<std::string> components = components_of(relative);
-  const std::string name = (folder / relative).string();
+  const std::filesystem::path name = folder / relative;
   const std::filesystem::path start = folder.empty() ? "." : folder;
   int descriptor = open_retrying(AT_FDCWD, start.c_str(), O_RDONLY | O_DIRECTORY);
   for (std::size_t i = 0; i < components.size() && descriptor >= 0; ++i) {
@@ -141,12 +164,13 @@ File File::open_beneath(const std::filesystem::path& folder, std::string_view re
   }
   if (descriptor < 0) {
     const bool link = errno == ELOOP || errno == ENOTDIR;
-    fail(ErrorKind::io, "cannot open data file '", name, "': ", errno_text(),
+    fail(ErrorKind::io, "cannot open data file '", name.string(), "': ", errno_text(),
          link ? " (links are not followed)" : "");
   }
   File file(descriptor, name);
-  if (status_of(file.descriptor_, name).st_nlink > 1) {
-    fail(ErrorKind::io, "data file '", name, "' has a second hard link; copy the file to use it");
+  if (status_of(file.descriptor_, file.name()).st_nlink > 1) {
+    fail(ErrorKind::io, "data file '", file.name(),
+         "' has a second hard link; copy the file to use it");
   }
   return file;
 }
@@ -227,19 +251,22 @@ void NewFile::reserve(std::uint64_t bytes) const {
   } while (result != 0 && errno == EINTR);
   if (result == 0) result = ::ftruncate(descriptor_, static_cast<off_t>(written_));
   if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return;
-  fail_with_errno(text("write ", bytes, " bytes to"), shown_);
+  const int error = errno;
+  fail_with(text("write ", bytes, " bytes to"), shown_, error);
 }
 
 void NewFile::finish() {
-  int result = 0;
-  do {
-    result = ::fsync(descriptor_);
-  } while (result != 0 && errno == EINTR);
-  if (result != 0) fail_with_errno("sync", shown_);
+  if (sync(descriptor_) != 0) fail_with_errno("sync", shown_);
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno("write", shown_);
 }
 
-AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(target_of(path)) {
+void NewFile::sync_name() const {
+  const int error = sync_folder(folder_of(path_));
+  if (error != 0) fail_with("sync the folder of", shown_, error);
+}
+
+AtomicFile::AtomicFile(const std::filesystem::path& path)
+    : path_(target_of(path)), folder_(folder_of(path_)) {
   if (!path_.has_filename()) fail(ErrorKind::io, "'", path.string(), "' names no file to write");
   struct stat status {};
   const bool exists = ::stat(path_.c_str(), &status) == 0;
@@ -265,24 +292,16 @@ void AtomicFile::replace() {
 }
 
 void AtomicFile::sync_name() const {
-  sync_folder_of(path_);
+  const int error = sync_folder(folder_);
+  if (error == 0) return;
+  fail(ErrorKind::io, "'", path_.string(),
+       "' is written, but its folder cannot be synced: ", std::generic_category().message(error),
+       "; a loss of power may undo that");
 }
 
 void AtomicFile::commit() {
   replace();
   sync_name();
-}
-
-void sync_folder_of(const std::filesystem::path& path) {
-  const std::filesystem::path folder = folder_of(path);
-  const int descriptor = open_retrying(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY);
-  if (descriptor < 0) return;
-  const int result = ::fsync(descriptor);
-  const int error = errno;
-  ::close(descriptor);
-  if (result == 0 || error == EINVAL || error == ENOTSUP) return;
-  fail(ErrorKind::io, "'", path.string(), "' is written, but its folder cannot be synced: ",
-       std::generic_category().message(error), "; a loss of power may undo that");
 }
 
 void write_file(const std::filesystem::path& path, std::string_view bytes) {

@@ -30,7 +30,8 @@ class File {
   void read(std::uint64_t offset, void* target, std::size_t count) const;
 
  private:
-  File(int descriptor, std::string name);
+  /// Takes the descriptor, whatever happens.
+  File(int descriptor, const std::filesystem::path& name);
 
   int descriptor_;
   std::uint64_t size_ = 0;
@@ -66,6 +67,8 @@ class NewFile {
   /// Syncs and closes the file: its content is there after a loss of power, its name perhaps not.
   /// Throws Error{io} if that fails. To be called once, after the last `write`.
   void finish();
+  /// Makes the name last too. Throws Error{io} if that fails.
+  void sync_name() const;
   /// The file stays, or has been given another name.
   void keep() { kept_ = true; }
 
@@ -95,17 +98,15 @@ class AtomicFile {
   /// was, unless only the folder could not be synced, which the error says.
   void commit();
   /// The two halves of `commit`: whoever removes what only the older file needs does so after both.
+  /// `replace` throws before the rename alone; `sync_name` makes the rename last.
   void replace();
   void sync_name() const;
 
  private:
   std::filesystem::path path_;
+  std::filesystem::path folder_;
   std::optional<NewFile> file_;
 };
-
-/// Makes the names in the folder of `path` last. Throws Error{io} if that fails; a file system that
-/// does not offer it does not.
-void sync_folder_of(const std::filesystem::path& path);
 
 /// Writes all of `bytes` by an AtomicFile.
 void write_file(const std::filesystem::path& path, std::string_view bytes);

@@ -164,16 +164,18 @@ bool ExternalWriter::is_own(const std::string& file) const {
 }
 
 void ExternalWriter::commit(AtomicFile& file) {
-  const std::set<std::string> older = data_files_of(model_);
+  // Behind the rename nothing is allocated, so that no lack of memory makes it look undone.
+  std::vector<std::filesystem::path> older;
+  for (const std::string& data : data_files_of(model_)) {
+    if (is_own(data)) older.push_back(model_.parent_path() / data);
+  }
   file_.finish();
-  sync_folder_of(file_.path());
+  file_.sync_name();
   file.replace();
   file_.keep();
   file.sync_name();
-  for (const std::string& data : older) {
-    std::error_code ignored;  // a file too many does no harm
-    if (is_own(data)) std::filesystem::remove(model_.parent_path() / data, ignored);
-  }
+  std::error_code ignored;  // a file too many does no harm
+  for (const std::filesystem::path& data : older) std::filesystem::remove(data, ignored);
 }
 
 }  // namespace graft::onnx
