@@ -66,23 +66,52 @@ struct stat status_of(int descriptor, const std::string& name) {
   return status;
 }
 
-/// Syncing a folder makes the rename in it last; some file systems do not offer it.
-void sync_folder(const std::filesystem::path& folder) {
-  const int descriptor = open_retrying(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY);
-  if (descriptor < 0) return;
-  const int result = ::fsync(descriptor);
-  const int error = errno;
-  ::close(descriptor);
-  if (result != 0 && error != EINVAL && error != ENOTSUP) {
-    fail(ErrorKind::io, "cannot sync folder '", folder.string(),
-         "': ", std::generic_category().message(error));
+int sync(int descriptor) {
+  int result = 0;
+  do {
+    result = ::fsync(descriptor);
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
+/// The file that is written when `path` is: what links lead to.
+std::filesystem::path target_of(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  std::error_code ignored;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, ignored); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
   }
+  return path;
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+/// Makes the names in a folder last; allocates nothing. Returns what stopped it, 0 if nothing did;
+/// a file system that does not offer it, or a folder that may not be read, stops nothing.
+int sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = open_retrying(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY);
+  if (descriptor < 0) return 0;
+  const int error = sync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  return error == EINVAL || error == ENOTSUP ? 0 : error;
+}
+
+[[noreturn]] void fail_with(std::string_view action, const std::filesystem::path& path, int error) {
+  fail(ErrorKind::io, "cannot ", action, " '", path.string(),
+       "': ", std::generic_category().message(error));
+}
+
+[[noreturn]] void fail_with_errno(std::string_view action, const std::filesystem::path& path) {
+  fail_with(action, path, errno);
 }
 
 }  // namespace
 
-File::File(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {
+File::File(int descriptor, const std::filesystem::path& name) : descriptor_(descriptor) {
   try {
+    name_ = name.string();
     const struct stat status = status_of(descriptor_, name_);
     if (!S_ISREG(status.st_mode)) {
       fail(ErrorKind::io, "'", name_, "' is ", S_ISDIR(status.st_mode) ? "a folder" : "no file");
@@ -116,12 +145,12 @@ File File::open(const std::filesystem::path& path) {
   if (descriptor < 0) {
     fail(ErrorKind::io, "cannot open '", path.string(), "': ", errno_text());
   }
-  return {descriptor, path.string()};
+  return {descriptor, path};
 }
 
 File File::open_beneath(const std::filesystem::path& folder, std::string_view relative) {
   const std::vector<std::string> components = components_of(relative);
-  const std::string name = (folder / relative).string();
+  const std::filesystem::path name = folder / relative;
   const std::filesystem::path start = folder.empty() ? "." : folder;
   int descriptor = open_retrying(AT_FDCWD, start.c_str(), O_RDONLY | O_DIRECTORY);
   for (std::size_t i = 0; i < components.size() && descriptor >= 0; ++i) {
@@ -135,12 +164,13 @@ File File::open_beneath(const std::filesystem::path& folder, std::string_view re
   }
   if (descriptor < 0) {
     const bool link = errno == ELOOP || errno == ENOTDIR;
-    fail(ErrorKind::io, "cannot open data file '", name, "': ", errno_text(),
+    fail(ErrorKind::io, "cannot open data file '", name.string(), "': ", errno_text(),
          link ? " (links are not followed)" : "");
   }
   File file(descriptor, name);
-  if (status_of(file.descriptor_, name).st_nlink > 1) {
-    fail(ErrorKind::io, "data file '", name, "' has a second hard link; copy the file to use it");
+  if (status_of(file.descriptor_, file.name()).st_nlink > 1) {
+    fail(ErrorKind::io, "data file '", file.name(),
+         "' has a second hard link; copy the file to use it");
   }
   return file;
 }
@@ -182,55 +212,38 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
   return bytes;
 }
 
-AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
-  constexpr int kMostLinks = 40;  // as Linux follows
-  std::error_code ignored;
-  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path_, ignored); ++i) {
-    path_ = path_.parent_path() / std::filesystem::read_symlink(path_, ignored);
+NewFile::NewFile(const std::function<std::filesystem::path(unsigned)>& name,
+                 std::filesystem::path shown)
+    : shown_(std::move(shown)) {
+  for (unsigned i = 0; descriptor_ < 0; ++i) {
+    path_ = name(i);
+    descriptor_ = open_retrying(AT_FDCWD, path_.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (descriptor_ < 0 && errno != EEXIST) fail_with_errno("write", shown_);
   }
-  if (!path_.has_filename()) fail(ErrorKind::io, "'", path.string(), "' names no file to write");
-  mode_t mode = 0666;
-  struct stat status {};
-  const bool exists = ::stat(path_.c_str(), &status) == 0;
-  // A name that is too long, or a link that leads to itself, would be found by the rename alone.
-  if (!exists && errno != ENOENT) fail_with_errno("write");
-  if (exists && !S_ISREG(status.st_mode)) {
-    fail(ErrorKind::io, "cannot write '", path_.string(), "': it is no regular file");
-  }
-  // The rename would replace a file that its owner has protected.
-  if (exists && ::access(path_.c_str(), W_OK) != 0) fail_with_errno("write");
-  static std::atomic<unsigned> counter{0};
-  do {
-    temporary_ = path_.parent_path() / text(".graft-", ::getpid(), "-", counter++, ".tmp");
-    descriptor_ = open_retrying(AT_FDCWD, temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL, mode);
-  } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) fail_with_errno("write");
-  if (exists && ::fchmod(descriptor_, status.st_mode & 07777) != 0) errno = 0;  // kept as made
 }
 
-AtomicFile::~AtomicFile() {
-  if (descriptor_ < 0) return;
-  ::close(descriptor_);
-  ::unlink(temporary_.c_str());
+NewFile::~NewFile() {
+  close_quietly(descriptor_);
+  if (!kept_) ::unlink(path_.c_str());
 }
 
-void AtomicFile::fail_with_errno(std::string_view action) const {
-  fail(ErrorKind::io, "cannot ", action, " '", path_.string(), "': ", errno_text());
+void NewFile::set_mode(unsigned mode) const {
+  if (::fchmod(descriptor_, mode) != 0) errno = 0;  // kept as made
 }
 
-void AtomicFile::write(const void* bytes, std::size_t count) {
+void NewFile::write(const void* bytes, std::size_t count) {
   const auto* from = static_cast<const char*>(bytes);
   while (count > 0) {
     const ssize_t put = ::write(descriptor_, from, std::min(count, kMaxTransfer));
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_with_errno("write");
+    if (put < 0) fail_with_errno("write", shown_);
     from += put;
     written_ += static_cast<std::uint64_t>(put);
     count -= static_cast<std::size_t>(put);
   }
 }
 
-void AtomicFile::reserve(std::uint64_t bytes) const {
+void NewFile::reserve(std::uint64_t bytes) const {
   if (bytes == 0) return;
   int result = 0;
   do {
@@ -238,20 +251,57 @@ void AtomicFile::reserve(std::uint64_t bytes) const {
   } while (result != 0 && errno == EINTR);
   if (result == 0) result = ::ftruncate(descriptor_, static_cast<off_t>(written_));
   if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS) return;
-  const std::string reason = errno_text();
-  fail(ErrorKind::io, "cannot write ", bytes, " bytes to '", path_.string(), "': ", reason);
+  const int error = errno;
+  fail_with(text("write ", bytes, " bytes to"), shown_, error);
+}
+
+void NewFile::finish() {
+  if (sync(descriptor_) != 0) fail_with_errno("sync", shown_);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno("write", shown_);
+}
+
+void NewFile::sync_name() const {
+  const int error = sync_folder(folder_of(path_));
+  if (error != 0) fail_with("sync the folder of", shown_, error);
+}
+
+AtomicFile::AtomicFile(const std::filesystem::path& path)
+    : path_(target_of(path)), folder_(folder_of(path_)) {
+  if (!path_.has_filename()) fail(ErrorKind::io, "'", path.string(), "' names no file to write");
+  struct stat status {};
+  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  // A name that is too long, or a link that leads to itself, would be found by the rename alone.
+  if (!exists && errno != ENOENT) fail_with_errno("write", path_);
+  if (exists && !S_ISREG(status.st_mode)) {
+    fail(ErrorKind::io, "cannot write '", path_.string(), "': it is no regular file");
+  }
+  // The rename would replace a file that its owner has protected.
+  if (exists && ::access(path_.c_str(), W_OK) != 0) fail_with_errno("write", path_);
+  static std::atomic<unsigned> counter{0};
+  const auto temporary = [&](unsigned) {
+    return path_.parent_path() / text(".graft-", ::getpid(), "-", counter++, ".tmp");
+  };
+  file_.emplace(temporary, path_);
+  if (exists) file_->set_mode(status.st_mode & 07777);
+}
+
+void AtomicFile::replace() {
+  file_->finish();
+  if (::rename(file_->path().c_str(), path_.c_str()) != 0) fail_with_errno("write", path_);
+  file_->keep();
+}
+
+void AtomicFile::sync_name() const {
+  const int error = sync_folder(folder_);
+  if (error == 0) return;
+  fail(ErrorKind::io, "'", path_.string(),
+       "' is written, but its folder cannot be synced: ", std::generic_category().message(error),
+       "; a loss of power may undo that");
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) fail_with_errno("sync");
-  if (::close(std::exchange(descriptor_, -1)) != 0 ||
-      ::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(temporary_.c_str());
-    errno = error;
-    fail_with_errno("write");
-  }
-  sync_folder(path_.has_parent_path() ? path_.parent_path() : ".");
+  replace();
+  sync_name();
 }
 
 void write_file(const std::filesystem::path& path, std::string_view bytes) {

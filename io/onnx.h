@@ -34,16 +34,19 @@ Model parse(std::string_view bytes, const std::filesystem::path& folder = {},
             const LoadOptions& options = {});
 
 struct SaveOptions {
-  /// The plain name of a file beside the model's that takes the larger initializers and constants.
-  /// Empty: all data goes into the model's file, which then ends at 2 GiB.
+  /// The plain name of a file beside the model's that takes the larger initializers and constants;
+  /// where a file has that name, NAME.1, or .2, ... Empty: all data goes into the model's file,
+  /// which then ends at 2 GiB.
   std::string external_data{};
   /// Tensors of at least this many bytes go there.
   std::size_t external_threshold_bytes = 1024;
 };
 
 /// Writes the model with the content that its tensors have now. The file appears complete or not at
-/// all: on failure an older one stays as it was. With `external_data` the data file is replaced
-/// just before the model's file.
+/// all: on failure an older one stays as it was. With `external_data` the data file is always a new
+/// one, and the older model's is removed when nothing needs it any more: whoever is interrupted at
+/// any time has the older model or the new one, each with its own data. A copy of the older model
+/// elsewhere in the folder loses its data, and says so when it is loaded.
 ///
 /// A model made in memory gets the ir_version of its opset and the producer "graft". Outputs
 /// whose type is not known are written without one, which checkers refuse: after surgery call

@@ -43,6 +43,13 @@ void replace_body_outputs(const Graph& graph, Value* from, Value* to) {
   }
 }
 
+/// So that the next `more` elements are added without an allocation, which may fail half-way.
+template <class T>
+void make_room(std::vector<T>& list, std::size_t more = 1) {
+  const std::size_t wanted = list.size() + more;
+  if (wanted > list.capacity()) list.reserve(std::max(wanted, 2 * list.capacity()));
+}
+
 }  // namespace
 
 Graph::Graph(std::string graph_name, Graph* parent)
@@ -76,6 +83,8 @@ Value* Graph::make_value(std::string_view value_name) {
 }
 
 Value* Graph::add_input(std::string_view value_name, ValueType type) {
+  make_room(owned_);
+  make_room(inputs_);
   Value* const value = owned_.emplace_back(make_value(value_name)).get();
   value->type_ = std::move(type);
   value->is_input_ = true;
@@ -85,19 +94,22 @@ Value* Graph::add_input(std::string_view value_name, ValueType type) {
 
 Value* Graph::add_initializer(std::string_view value_name, Tensor tensor) {
   if (!tensor.defined()) fail(ErrorKind::argument, "initializer '", value_name, "' has no tensor");
+  make_room(owned_);
+  make_room(initializers_);
+  ValueType type{tensor.dtype(), SymShape(tensor.shape())};
   Value* value = value_name.empty() ? nullptr : find(value_name);
   if (value == nullptr || !value->is_input_ || value->is_initializer()) {
     value = owned_.emplace_back(make_value(value_name)).get();
   }
-  if (!value->is_input_) value->type_ = {tensor.dtype(), SymShape(tensor.shape())};
+  if (!value->is_input_) value->type_ = std::move(type);
   value->initializer_ = std::move(tensor);
   initializers_.push_back(value);
   return value;
 }
 
 void Graph::add_output(Value* value) {
-  ++value->output_count_;
   outputs_.push_back(value);
+  ++value->output_count_;
 }
 
 void Graph::set_outputs(const std::vector<Value*>& values) {
@@ -143,23 +155,21 @@ Node* Graph::add_node(std::string_view op_type, std::string_view domain,
                       const std::vector<Value*>& inputs, const std::vector<std::string>& outputs,
                       Attributes attributes, Node* before) {
   const auto at = before == nullptr ? nodes_.end() : before->position_;
-  const auto position = nodes_.emplace(
-      at, new Node(this, op_type, domain == "ai.onnx" ? std::string_view() : domain));
+  std::unique_ptr<Node> made(
+      new Node(this, op_type, domain == "ai.onnx" ? std::string_view() : domain));
+  const auto position = nodes_.emplace(at, std::move(made));
   Node* const node = position->get();
   node->position_ = position;
-  node->inputs_.reserve(inputs.size());
-  node->use_places_.reserve(inputs.size());
-  node->outputs_.reserve(outputs.size());
   try {
+    node->inputs_.reserve(inputs.size());
+    node->use_places_.reserve(inputs.size());
+    node->outputs_.reserve(outputs.size());
     for (const std::string& output : outputs) add_node_output(node, output);
+    for (std::size_t i = 0; i < inputs.size(); ++i) node->set_input(static_cast<int>(i), inputs[i]);
   } catch (...) {
-    for (const auto& output : node->outputs_) {
-      if (output) by_name_.erase(output->name_);
-    }
-    nodes_.erase(position);
+    remove(node);
     throw;
   }
-  for (std::size_t i = 0; i < inputs.size(); ++i) node->set_input(static_cast<int>(i), inputs[i]);
   node->attributes = std::move(attributes);
   return node;
 }
@@ -169,6 +179,7 @@ Value* Graph::add_node_output(Node* node, std::string_view value_name) {
     node->outputs_.push_back(nullptr);
     return nullptr;
   }
+  make_room(node->outputs_);
   Value* const value = make_value(value_name);
   value->producer_ = node;
   value->output_index_ = node->output_count();
@@ -220,9 +231,11 @@ void Graph::rename(Value* value, std::string_view new_name) {
     fail(ErrorKind::model, "cannot rename '", value->name_, "' to '", new_name,
          "': the name is empty or taken");
   }
-  by_name_.erase(value->name_);
-  value->name_ = new_name;
-  by_name_[value->name_] = value;
+  std::string chosen(new_name);
+  auto entry = by_name_.extract(value->name_);
+  value->name_.swap(chosen);
+  entry.key() = value->name_;
+  by_name_.insert(std::move(entry));
 }
 
 std::string Graph::unique_name(std::string_view stem) {
@@ -244,6 +257,7 @@ const PreservedValue& Graph::preserved_of(const Value* value) const {
 
 void Graph::replace_all_uses(Value* from, Value* to) {
   if (from == to) return;
+  make_room(to->uses_, from->uses_.size());
   for (const Use& use : std::exchange(from->uses_, {})) {
     use.node->inputs_[static_cast<std::size_t>(use.index)] = to;
     to->add_use(use);

@@ -7,12 +7,13 @@ namespace graft {
 void Node::set_input(int index, Value* value) {
   const auto at = static_cast<std::size_t>(index);
   if (at >= inputs_.size()) {
-    inputs_.resize(at + 1, nullptr);
     use_places_.resize(at + 1);
+    inputs_.resize(at + 1, nullptr);
   }
   if (inputs_[at] != nullptr) inputs_[at]->drop_use(use_places_[at]);
-  inputs_[at] = value;
+  inputs_[at] = nullptr;  // so it stays when there is no memory for the use
   if (value != nullptr) value->add_use({this, index});
+  inputs_[at] = value;
 }
 
 void Node::trim_inputs() {

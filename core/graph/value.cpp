@@ -33,8 +33,8 @@ std::size_t Value::bytes() const {
 }
 
 void Value::add_use(const Use& use) {
-  use.node->use_places_[static_cast<std::size_t>(use.index)] = uses_.size();
   uses_.push_back(use);
+  use.node->use_places_[static_cast<std::size_t>(use.index)] = uses_.size() - 1;
 }
 
 /// In constant time: a learning rate is read by thousands of nodes.

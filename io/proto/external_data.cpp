@@ -1,9 +1,15 @@
 #include "io/proto/external_data.h"
 
+#include <google/protobuf/message.h>
+
 #include <array>
 #include <charconv>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.h"
+#include "io/proto/parse.h"
 
 namespace graft::onnx {
 namespace {
@@ -38,12 +44,43 @@ ExternalRange range_of(const pb::TensorProto& tensor, std::string_view who) {
   return range;
 }
 
-const std::string& checked_name(const std::string& name) {
+const std::string& checked_name(const std::string& name, const std::filesystem::path& model) {
   const bool plain = std::filesystem::path(name).filename() == name && name != "." && name != "..";
   if (!plain || name.empty()) {
     fail(ErrorKind::argument, "external_data must be a plain file name, found '", name, "'");
   }
+  if (model.filename() == name) {
+    fail(ErrorKind::argument, "external_data '", name, "' is the model's own file name");
+  }
   return name;
+}
+
+std::string numbered(const std::string& name, unsigned number) {
+  return number == 0 ? name : text(name, ".", number);
+}
+
+/// Goes through all messages: tensors stand in graphs, in attributes and in functions.
+void collect_locations(const google::protobuf::Message& message, std::set<std::string>& files) {
+  const auto* const tensor = dynamic_cast<const pb::TensorProto*>(&message);
+  if (tensor != nullptr) {
+    for (const pb::StringStringEntryProto& entry : tensor->external_data()) {
+      if (entry.key() == "location") files.insert(entry.value());
+    }
+    return;
+  }
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const auto* const field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      collect_locations(reflection.GetMessage(message, field), files);
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      collect_locations(reflection.GetRepeatedMessage(message, field, i), files);
+    }
+  }
 }
 
 void set_entry(pb::TensorProto& tensor, const char* key, std::string value) {
@@ -83,24 +120,62 @@ void ExternalReader::read(const pb::TensorProto& tensor, std::size_t bytes, std:
   open(range, bytes, who).read(range.offset, target, bytes);
 }
 
-ExternalWriter::ExternalWriter(const std::filesystem::path& model, const std::string& name,
-                               std::size_t threshold_bytes)
-    : name_(checked_name(name)),
-      threshold_bytes_(threshold_bytes),
-      file_(model.parent_path() / name) {
-  if (model.filename() == name) {
-    fail(ErrorKind::argument, "external_data '", name, "' is the model's own file name");
+std::set<std::string> data_files_of(const std::filesystem::path& path) {
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 28;  // its data lie elsewhere
+  std::set<std::string> files;
+  try {
+    pb::ModelProto model;
+    parse_message(read_file(path, kLargest), "model", model);
+    collect_locations(model, files);
+  } catch (const Error&) {
+    files.clear();
   }
+  return files;
+}
+
+ExternalWriter::ExternalWriter(std::filesystem::path model, const std::string& name,
+                               std::size_t threshold_bytes)
+    : model_(std::move(model)),
+      name_(checked_name(name, model_)),
+      threshold_bytes_(threshold_bytes),
+      file_([&](unsigned i) { return model_.parent_path() / numbered(name_, i); },
+            model_.parent_path() / name_) {
+  std::error_code ignored;
+  const std::filesystem::file_status older = std::filesystem::status(model_, ignored);
+  if (std::filesystem::exists(older)) file_.set_mode(static_cast<unsigned>(older.permissions()));
 }
 
 void ExternalWriter::add(const void* bytes, std::size_t count, pb::TensorProto& tensor) {
   static constexpr std::array<char, kAlignment> kZeros{};
   file_.write(kZeros.data(), (kAlignment - file_.size() % kAlignment) % kAlignment);
   tensor.set_data_location(pb::TensorProto::EXTERNAL);
-  set_entry(tensor, "location", name_);
+  set_entry(tensor, "location", file_.path().filename().string());
   set_entry(tensor, "offset", std::to_string(file_.size()));
   set_entry(tensor, "length", std::to_string(count));
   file_.write(bytes, count);
+}
+
+bool ExternalWriter::is_own(const std::string& file) const {
+  if (!file.starts_with(name_)) return false;
+  const std::string_view rest = std::string_view(file).substr(name_.size());
+  const bool is_numbered = rest.size() > 1 && rest.front() == '.' &&
+                           rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return rest.empty() || is_numbered;
+}
+
+void ExternalWriter::commit(AtomicFile& file) {
+  // Behind the rename nothing is allocated, so that no lack of memory makes it look undone.
+  std::vector<std::filesystem::path> older;
+  for (const std::string& data : data_files_of(model_)) {
+    if (is_own(data)) older.push_back(model_.parent_path() / data);
+  }
+  file_.finish();
+  file_.sync_name();
+  file.replace();
+  file_.keep();
+  file.sync_name();
+  std::error_code ignored;  // a file too many does no harm
+  for (const std::filesystem::path& data : older) std::filesystem::remove(data, ignored);
 }
 
 }  // namespace graft::onnx

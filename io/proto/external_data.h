@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -42,22 +43,32 @@ class ExternalReader {
   std::filesystem::path folder_;
 };
 
-/// Collects tensors in one data file beside a model that is being saved.
+/// The data files that the model file at `path` names, as it names them; none if it is no model.
+std::set<std::string> data_files_of(const std::filesystem::path& path);
+
+/// Collects tensors in one data file beside a model that is being saved. The file is new: what the
+/// older model refers to stays until that model is replaced, so that whoever is interrupted at any
+/// time leaves the older model or the new one, each with its own data.
 class ExternalWriter {
  public:
-  /// `name` is a plain file name. Throws Error{argument} otherwise, Error{io} as AtomicFile does.
-  ExternalWriter(const std::filesystem::path& model, const std::string& name,
-                 std::size_t threshold_bytes);
+  /// `name` is a plain file name; where a file has it, the data go to `name`.1, or .2, ...
+  /// Throws Error{argument} for another name, Error{io} as NewFile does.
+  ExternalWriter(std::filesystem::path model, const std::string& name, std::size_t threshold_bytes);
 
   bool takes(std::size_t bytes) const { return bytes >= threshold_bytes_; }
   /// Appends the bytes and lets `tensor` refer to them.
   void add(const void* bytes, std::size_t count, pb::TensorProto& tensor);
-  void commit() { file_.commit(); }
+  /// Writes `file`, the model that refers to the data, in place of the older one, then removes that
+  /// one's data file if it was of this kind: `name` or `name`.NUMBER.
+  void commit(AtomicFile& file);
 
  private:
+  bool is_own(const std::string& file) const;
+
+  std::filesystem::path model_;
   std::string name_;
   std::size_t threshold_bytes_;
-  AtomicFile file_;
+  NewFile file_;
 };
 
 }  // namespace graft::onnx

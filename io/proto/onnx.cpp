@@ -136,7 +136,7 @@ void save(const Model& model, const std::filesystem::path& path, const SaveOptio
     auto* const proto = google::protobuf::Arena::CreateMessage<pb::ModelProto>(&arena);
     put_model(model, *proto, external ? &*external : nullptr);
     write_message(*proto, file);
-    if (external) external->commit();
+    if (external) return external->commit(file);
     file.commit();
   });
 }

@@ -257,7 +257,8 @@ void check_writable(const Model& model, const std::filesystem::path& path) {
   const std::string beside = data_file(model, path);
   const AtomicFile probe(path);
   if (beside.empty()) return probe.reserve(bytes_of_initializers(model));
-  const AtomicFile data(path.parent_path() / beside);
+  const auto name = [&](unsigned i) { return path.parent_path() / text(beside, ".probe", i); };
+  const NewFile data(name, path.parent_path() / beside);
   data.reserve(bytes_of_initializers(model));
 }
 

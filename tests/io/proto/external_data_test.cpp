@@ -1,6 +1,9 @@
 #include "io/proto/external_data.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "io/onnx.h"
 #include "tests/data/test_files.h"
@@ -116,6 +119,66 @@ TEST_F(ExternalData, SaveMovesLargeTensorsOut) {
     EXPECT_TRUE(equal_bits(again.graph().find(name)->initializer(),
                            model.graph().find(name)->initializer()));
   }
+}
+
+/// A model of the initializer 'w', f32[2], whose elements lie in a file of their own.
+void save_outside(const std::filesystem::path& path, float element) {
+  Model model;
+  model.set_opset("", 21);
+  Value* const w = model.graph().add_initializer("w", Tensor::full(DType::f32, {2}, element));
+  model.graph().add_output(w);
+  onnx::save(model, path, {.external_data = "m.data", .external_threshold_bytes = 8});
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+using ::testing::ElementsAre;
+
+TEST_F(ExternalData, SaveTakesANewFileAndRemovesTheOlderOne) {
+  const TempFolder folder;
+  const auto path = folder.path() / "m.onnx";
+  save_outside(path, 1);
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("m.data", "m.onnx"));
+  std::filesystem::permissions(path, std::filesystem::perms(0600));
+  save_outside(path, 2);
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("m.data.1", "m.onnx"));
+  EXPECT_EQ(std::filesystem::status(folder.path() / "m.data.1").permissions(),
+            std::filesystem::perms(0600));
+  EXPECT_EQ(onnx::load(path).graph().find("w")->initializer().values<float>()[0], 2.0F);
+  save_outside(path, 3);
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("m.data", "m.onnx"));
+}
+
+TEST_F(ExternalData, SaveRemovesNoFileOfOthers) {
+  const TempFolder folder;
+  const auto path = folder.path() / "m.onnx";
+  folder.write("m.data", "another's");
+  folder.write("m.data.1", "another's");
+  save_outside(path, 1);  // takes m.data.2
+  folder.write("m.data.2x", "another's");
+  save_outside(path, 2);
+  EXPECT_THAT(names_in(folder.path()),
+              ElementsAre("m.data", "m.data.1", "m.data.2x", "m.data.3", "m.onnx"));
+}
+
+TEST_F(ExternalData, AFailedSaveLeavesModelAndDataAsTheyWere) {
+  const TempFolder folder;
+  const auto path = folder.path() / "m.onnx";
+  save_outside(path, 1);
+  Model broken = onnx::load(path);
+  broken.graph().add_output(broken.graph().add_node("SgdUpdate", "ai.graft", {}, {"u"})->output());
+  expect_error(ErrorKind::model, "ai.graft", [&] {
+    onnx::save(broken, path, {.external_data = "m.data", .external_threshold_bytes = 8});
+  });
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("m.data", "m.onnx"));
+  EXPECT_EQ(onnx::load(path).graph().find("w")->initializer().values<float>()[0], 1.0F);
 }
 
 TEST_F(ExternalData, SaveRefusesOddFileNames) {
