@@ -96,6 +96,8 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   passes::run_passes(passes::kStepShapes, graph, context);
   step.refuse_open_shapes();
   passes::run_passes(passes::kTrainingForm, graph, context);
+  if (trains && step.add_masters(*request.state))
+    passes::run_passes(passes::kSettle, graph, context);
   add("add_loss", [&] { step.add_loss(request.target); });
   passes::run_passes(passes::kForwardWithLoss, graph, context);
   if (trains) {
@@ -104,7 +106,7 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
         [&] { step.add_updates(request.kind, request.trained.ties, *request.state); });
   }
   passes::run_passes(passes::kWholeStep, graph, context);
-  CompiledGraph result{step.take_graph(), {"loss", "prediction"}};
+  CompiledGraph result{step.take_graph(), {"loss", "prediction"}, step.judged()};
   const std::vector<std::string>& gradients = step.gradient_names();
   result.outputs.insert(result.outputs.end(), gradients.begin(), gradients.end());
   return result;

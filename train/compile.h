@@ -48,6 +48,8 @@ struct CompileRequest {
 struct CompiledGraph {
   std::unique_ptr<Graph> graph;
   std::vector<std::string> outputs;
+  /// As StepBuilder::judged.
+  std::string judged;
 };
 
 struct Compiled {

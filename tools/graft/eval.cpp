@@ -29,7 +29,7 @@ ExitCode evaluate(const Arguments& arguments) {
                             wanted_types(model, arguments.loss.output));
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const std::int64_t batch = arguments.data.batch;
-  check_data_fits(model, loss, arguments.loss.output, *dataset, batch);
+  say_what_is_judged(loss, check_data_fits(model, loss, arguments.loss.output, *dataset, batch));
   DataLoader loader(dataset, {.batch = batch, .transforms = normalization(arguments.data)});
   Evaluator evaluator(
       model, {.loss = loss, .output = arguments.loss.output, .device = arguments.compute.device});

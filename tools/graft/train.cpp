@@ -195,7 +195,7 @@ ExitCode train(const TrainArguments& arguments) {
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const TrainOptions options = make_options(arguments, loss, dataset->size());
   const std::int64_t batch = arguments.data.batch;
-  check_data_fits(model, loss, options.output, *dataset, batch);
+  say_what_is_judged(loss, check_data_fits(model, loss, options.output, *dataset, batch));
   DataLoader loader(
       dataset, {.batch = batch, .shuffle = true, .seed = arguments.seed, .transforms = transforms});
   std::optional<DataLoader> validation;
