@@ -33,6 +33,19 @@ class TensorDataset final : public Dataset {
   NamedSamples target_;
 };
 
+/// Throws Error{type} naming the first integer that `wanted` cannot hold: a cast would wrap it.
+void check_fits(const std::string& name, const Tensor& integers, DType wanted) {
+  visit_dtype(IntegerTypes{}, integers.dtype(), [&]<class From>() {
+    visit_dtype(IntegerTypes{}, wanted, [&]<class To>() {
+      for (const From value : integers.values<const From>()) {
+        if (std::in_range<To>(value)) continue;
+        fail(ErrorKind::type, "tensor data set: '", name, "' is ", integers, " and holds ", +value,
+             ", which does not fit into the ", wanted, " that the model takes");
+      }
+    });
+  });
+}
+
 Tensor as_sample_type(const NamedSamples& samples) {
   const Tensor host = samples.values.to(cpu());
   const bool has_floats = is_float(host.dtype());
@@ -47,7 +60,9 @@ Tensor as_sample_type(const NamedSamples& samples) {
     fail(ErrorKind::type, "tensor data set: '", samples.name, "' is ", host, ", wanted ", wanted,
          " elements");
   }
-  return host.dtype() == wanted ? host : host.cast(wanted);
+  if (host.dtype() == wanted) return host;
+  check_fits(samples.name, host, wanted);
+  return host.cast(wanted);
 }
 
 SampleField field_of(const NamedSamples& samples, std::int64_t count) {

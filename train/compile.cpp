@@ -141,6 +141,8 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   passes::run_passes(passes::kStepShapes, graph, context);
   step.refuse_open_shapes();
   passes::run_passes(passes::kTrainingForm, graph, context);
+  if (trains && step.add_masters(*request.state))
+    passes::run_passes(passes::kSettle, graph, context);
   add("add_loss", [&] { step.add_loss(request.target); });
   passes::run_passes(request.is_exported ? passes::kExportedForward : passes::kForwardWithLoss,
                      graph, context);
@@ -152,7 +154,7 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   if (request.is_exported) add("return_variables", [&] { step.return_variables(); });
   passes::run_passes(request.is_exported ? passes::kExportedStep : passes::kWholeStep, graph,
                      context);
-  CompiledGraph result{step.take_graph(), {"loss", "prediction"}};
+  CompiledGraph result{step.take_graph(), {"loss", "prediction"}, step.judged()};
   const std::vector<std::string>& more = step.further_outputs();
   result.outputs.insert(result.outputs.end(), more.begin(), more.end());
   return result;

@@ -53,6 +53,8 @@ struct CompiledGraph {
   /// "loss", "prediction", then the parameters whose gradients follow, or the variables whose new
   /// contents do.
   std::vector<std::string> outputs;
+  /// As StepBuilder::judged.
+  std::string judged;
 };
 
 struct Compiled {

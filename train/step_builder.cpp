@@ -1,8 +1,11 @@
 #include "train/step_builder.h"
 
+#include <algorithm>
+
 #include "autograd/backward.h"
 #include "core/ops/registry.h"
 #include "optim/update.h"
+#include "train/logits.h"
 
 namespace graft {
 namespace {
@@ -26,6 +29,12 @@ Expr unwidened(Builder& builder, const Expr& gradient) {
   const bool is_wide =
       producer != nullptr && producer->is("Cast") && producer->input(0)->dtype() == DType::bf16;
   return is_wide ? builder.expr(producer->input(0)) : gradient;
+}
+
+/// What is judged has at least 32 bits.
+Expr widened(const Expr& x) {
+  const bool is_half = x.dtype() == DType::f16 || x.dtype() == DType::bf16;
+  return is_half ? cast(x, DType::f32) : x;
 }
 
 /// Lets state live on in `state`, on the device, so that every plan works on the same tensors.
@@ -68,25 +77,40 @@ void StepBuilder::refuse_open_shapes() const {
   }
 }
 
+bool StepBuilder::add_masters(StateTensors& state) {
+  masters_ = graft::add_masters(*graph_, state);
+  return !masters_.empty();
+}
+
 void StepBuilder::add_loss(const ValueType& target_type) {
   Value* const prediction = graph_->outputs().front();
   Value* const target = graph_->add_input(graph_->unique_name("target"), target_type);
   Builder builder(*graph_, nullptr, "loss/");
-  const Expr loss = graft::add_loss(options_.loss, builder.expr(prediction), builder.expr(target));
-  graph_->set_outputs({loss.value(), prediction});
+  if (const Node* const end = probabilities_of(options_.loss, *prediction)) {
+    judged_ = "the logits before " + end->label();
+  }
+  const Expr scores = widened(builder.expr(scores_of(options_.loss, prediction)));
+  const Expr loss = graft::add_loss(options_.loss, scores, builder.expr(target));
+  graph_->set_outputs({loss.value(), widened(builder.expr(prediction)).value()});
 }
 
 void StepBuilder::add_gradients(const std::vector<std::string>& parameters) {
   builder_.emplace(*graph_, nullptr, "update/");
   Value* const loss = graph_->outputs()[0];
   std::vector<Value*> wanted;
+  std::vector<std::string> names;
   for (const std::string& name : parameters) {
-    if (Value* const value = graph_->find(name)) wanted.push_back(value);
+    const auto master = std::ranges::find(masters_, name, &Master::parameter);
+    Value* const value = master == masters_.end() ? graph_->find(name) : master->value;
+    if (value == nullptr) continue;
+    wanted.push_back(value);
+    names.push_back(name);
   }
   const std::vector<Value*> gradients = autograd::backward(*graph_, {{loss}}, wanted);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (gradients[i] == nullptr) continue;
     parameters_.push_back(wanted[i]);
+    names_.push_back(names[i]);
     gradients_.push_back(builder_->expr(gradients[i]));
   }
   if (parameters_.empty()) {
@@ -100,13 +124,20 @@ void StepBuilder::add_updates(StepKind kind, const std::vector<Tie>& ties, State
   const Expr step = add_scalar_input("step", DType::i64);
   const bool has_buffers = kind == StepKind::accumulate || kind == StepKind::apply;
   const std::vector<Expr> buffers = has_buffers ? add_gradient_buffers(state) : std::vector<Expr>();
-  if (kind == StepKind::accumulate) return accumulate(buffers);
+  if (kind == StepKind::accumulate) {
+    accumulate(buffers);
+    return write_back(*graph_, masters_);
+  }
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     gradients_[i] = buffers[i] + gradients_[i] * (1.0 / options_.accumulate);
   }
   gradients_ = clip_gradients(options_.clip, gradients_);
-  if (kind == StepKind::gradients) return return_gradients();
-  update(lr, step, ties, state);
+  if (kind == StepKind::gradients) {
+    return_gradients();
+  } else {
+    update(lr, step, ties, state);
+  }
+  write_back(*graph_, masters_);
   for (const Expr& buffer : buffers) call_internal("Assign", {buffer, zeros_like(buffer)});
 }
 
@@ -144,7 +175,7 @@ void StepBuilder::update(const Expr& lr, const Expr& step, const std::vector<Tie
                                          {lr, step}, options_.state_precision);
     keep(added.state, state, device(options_.device));
     for (const Tie& tie : ties) {
-      if (tie.leader == parameters_[i]->name()) update_follower(*graph_, tie, added.parameter);
+      if (tie.leader == names_[i]) update_follower(*graph_, tie, added.parameter);
     }
   }
 }
@@ -167,7 +198,7 @@ void StepBuilder::return_gradients() {
   std::vector<Value*> outputs = graph_->outputs();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     outputs.push_back(gradients_[i].value());
-    further_outputs_.push_back(parameters_[i]->name());
+    further_outputs_.push_back(names_[i]);
   }
   graph_->set_outputs(outputs);
 }

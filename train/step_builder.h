@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "core/graph/model.h"
 #include "core/ops/builder.h"
+#include "train/masters.h"
 #include "train/tied.h"
 #include "train/train_step.h"
 
@@ -21,10 +21,6 @@ enum class StepKind {
   apply,       ///< adds them to what the buffers hold, updates, and empties the buffers
   gradients,   ///< returns the gradients as outputs
 };
-
-/// Tensors that live from step to step beside the parameters (optimizer state, gradient buffers),
-/// shared by the plans of all batch shapes. By name.
-using StateTensors = std::map<std::string, Tensor>;
 
 /// What the step changes, beside running statistics.
 struct Trained {
@@ -46,7 +42,12 @@ class StepBuilder {
   /// Throws Error{unsupported} naming the first.
   void refuse_open_shapes() const;
 
-  /// Adds the input `target` and the loss. The outputs are then loss and prediction.
+  /// Lets parameters of 16 bits train in f32 (train/masters.h). Returns whether there are any.
+  bool add_masters(StateTensors& state);
+
+  /// Adds the input `target` and the loss, of the logits where the prediction is what a Softmax or
+  /// Sigmoid made of them (train/logits.h). The outputs are then loss and prediction, in f32 where
+  /// the model has 16 bits.
   void add_loss(const ValueType& target);
 
   /// Throws Error{argument} if the prediction depends on none of the parameters, and what
@@ -60,6 +61,10 @@ class StepBuilder {
 
   /// Makes the new contents of all variables outputs, so that they can be inputs as well.
   void return_variables();
+
+  /// What the loss judges in place of the output, for users: "the logits before Softmax node 'p'".
+  /// Empty where it judges the output itself.
+  const std::string& judged() const { return judged_; }
 
   /// Those whose gradients or new contents are outputs behind loss and prediction, in their order.
   const std::vector<std::string>& further_outputs() const { return further_outputs_; }
@@ -76,8 +81,11 @@ class StepBuilder {
   std::unique_ptr<Graph> graph_;
   const TrainOptions& options_;
   std::optional<Builder> builder_;  // of gradients and updates
-  std::vector<Value*> parameters_;
-  std::vector<Expr> gradients_;  // of these
+  std::string judged_;
+  std::vector<Master> masters_;
+  std::vector<Value*> parameters_;  // or their masters
+  std::vector<std::string> names_;  // of the parameters
+  std::vector<Expr> gradients_;     // of these
   std::vector<std::string> further_outputs_;
 };
 

@@ -87,7 +87,7 @@ void update_follower(Graph& graph, const Tie& tie, Value* updated_leader) {
   }
   follower->is_variable = true;
   Builder builder(graph, nullptr, "update/");
-  const Expr leader = builder.expr(updated_leader);
+  const Expr leader = cast(builder.expr(updated_leader), follower->dtype());
   call_internal("Assign",
                 {builder.expr(follower), tie.transposed ? transpose(leader, kSwapped) : leader});
 }

@@ -67,7 +67,9 @@ struct TrainOptions {
 
 /// A model's training step: forward, loss, backward and update as one plan for each set of batch
 /// shapes. Updates the model's own initializers in place, after those that an exporter merged are
-/// separated (separate_parameters); the model must outlive the step and keep its graph.
+/// separated (separate_parameters); the model must outlive the step and keep its graph. Parameters
+/// of 16 bits train in f32, and the model gets them rounded. Losses of logits judge those before a
+/// Softmax or Sigmoid that the output comes from, and log-probabilities are made of such an output.
 /// What does not train here is taken as it is when a plan is made: where several steps train parts
 /// of one model, make a step anew when its turn comes. Not for use by two threads at once.
 class TrainStep {
@@ -92,7 +94,8 @@ class TrainStep {
   /// taken and whatever stops training is thrown now. Only types and shapes count.
   void plan(const std::vector<Tensor>& inputs, const Tensor& target);
 
-  /// The judged output in the last step (a view on the step's device, valid until the next step).
+  /// The judged output in the last step (a view on the step's device, valid until the next step), in
+  /// f32 where the model computes in 16 bits.
   const Tensor& prediction() const;
   /// Gradients of the last step by parameter name (copies on the CPU); only without an optimizer.
   std::map<std::string, Tensor> gradients() const;

@@ -48,13 +48,16 @@ void rename(Model& model, std::string_view from, std::string_view to);
 /// first dims and multiples of it (for an old batch of 1: dims of 1). Inference finds them again.
 /// A Reshape of data that depends on an input and whose constant target starts with the old batch
 /// gets -1 there; if -1 stands elsewhere in it, 0 ("copy") where the data starts with the batch.
-/// A shared constant is replaced for that Reshape only. Batches baked into other constants (an
-/// initial LSTM state, the target of an Expand) are not looked for: inference rejects them.
+/// A shared constant is replaced for that Reshape only. change_batch (core/layers/batch.h), which
+/// can infer shapes, finds batches that are baked into other constants.
 ///
 /// Throws Error{argument} if the batch is below 1, no input has a first dim, or inputs start with
 /// different numbers; Error{unsupported}, naming the node, if a Reshape's target fixes the number
 /// of elements in another way.
 void set_batch(Model& model, std::optional<std::int64_t> batch);
+
+/// The same, but constants stay as they are.
+void set_batch_types(Model& model, std::optional<std::int64_t> batch);
 
 /// Turns each Identity of an initializer into an initializer of its own, under its output's name.
 /// Exporters write one tensor for parameters that happen to be equal (all scales 1, say), and

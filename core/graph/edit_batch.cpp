@@ -188,9 +188,9 @@ void update_type(Value& value, const Change& change, bool is_changed) {
   value.set_type(std::move(type));
 }
 
-}  // namespace
+enum class Baked { freed, kept };
 
-void set_batch(Model& model, std::optional<std::int64_t> batch) {
+void set_batch(Model& model, std::optional<std::int64_t> batch, Baked baked) {
   const Change change = plan_change(model.graph(), batch);
   const auto has_it = [&](const Value* input) { return (*input->shape())[0] == change.batch; };
   if (std::ranges::all_of(change.inputs, has_it)) return;
@@ -199,7 +199,7 @@ void set_batch(Model& model, std::optional<std::int64_t> batch) {
   affected.carrying = affected.dependent;
   collect(model.graph(), affected);
   std::vector<Patch> patches;
-  if (change.old_number && change.batch != Dim(*change.old_number)) {
+  if (baked == Baked::freed && change.old_number && change.batch != Dim(*change.old_number)) {
     patches = plan_patches(affected, *change.old_number);
   }
   for (Value* input : change.inputs) {
@@ -210,6 +210,16 @@ void set_batch(Model& model, std::optional<std::int64_t> batch) {
   }
   for (Value* value : affected.in_order) update_type(*value, change, false);
   for (const Patch& patch : patches) apply(patch);
+}
+
+}  // namespace
+
+void set_batch(Model& model, std::optional<std::int64_t> batch) {
+  set_batch(model, batch, Baked::freed);
+}
+
+void set_batch_types(Model& model, std::optional<std::int64_t> batch) {
+  set_batch(model, batch, Baked::kept);
 }
 
 }  // namespace graft::edit

@@ -4,8 +4,8 @@
 
 namespace graft {
 
-/// Whether the read hands the elements on as they are, but for their order, number and type: a
-/// weight behind it is still a weight.
+/// Whether the read hands the elements on as they are, but for their order, number, type and
+/// rounding: a weight behind it is still a weight.
 bool only_rearranges(const Use& use);
 
 }  // namespace graft

@@ -37,6 +37,7 @@ struct Stage {
 }  // namespace
 
 std::vector<Layer> mobilenetv2_layers(const Shape& input, std::int64_t classes) {
+  require_image("mobilenetv2", input);
   const std::int64_t early_stride = is_small_image(input) ? 1 : 2;
   const Stage stages[] = {{1, 16, 1, 1}, {6, 24, 2, early_stride}, {6, 32, 3, 2}, {6, 64, 4, 2},
                           {6, 96, 3, 1}, {6, 160, 3, 2},           {6, 320, 1, 1}};

@@ -2,6 +2,7 @@
 
 #include "core/base/closest.h"
 #include "core/layers/layer_context.h"
+#include "core/layers/nets_internal.h"
 
 namespace graft {
 namespace {
@@ -55,6 +56,12 @@ Model make_net(std::string_view name, const Shape& input, std::int64_t classes,
   return model;
 }
 
+void require_image(std::string_view net, const Shape& input) {
+  if (input.rank() == 3) return;
+  fail(ErrorKind::shape, net, ": an input of shape ", input,
+       " is no image, wanted channels, height and width, such as 1x28x28");
+}
+
 std::vector<Layer> mlp_layers(const Shape& input, std::int64_t classes) {
   std::vector<Layer> layers;
   if (input.rank() > 1) layers.push_back(Flatten{.name = "flatten"});
@@ -68,7 +75,8 @@ std::vector<Layer> mlp_layers(const Shape& input, std::int64_t classes) {
   return layers;
 }
 
-std::vector<Layer> lenet_layers(const Shape& /*input*/, std::int64_t classes) {
+std::vector<Layer> lenet_layers(const Shape& input, std::int64_t classes) {
+  require_image("lenet", input);
   return {
       Conv{.name = "conv1", .out = 20, .kernel = {5}},
       Relu{.name = "relu1"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "core/base/shape.h"
 #include "core/layers/layer.h"
@@ -20,6 +21,9 @@ inline Layer conv_for_norm(const std::string& name, std::int64_t out, std::int64
               .bias = false,
               .init = Init::normal_fan_out};
 }
+
+/// Throws Error{shape} naming the net unless `input` is [C,H,W].
+void require_image(std::string_view net, const Shape& input);
 
 /// Below 64 pixels, as CIFAR's are: too small to be halved five times. `input`: [C,H,W].
 inline bool is_small_image(const Shape& input) {

@@ -42,6 +42,7 @@ std::vector<Layer> stem(std::int64_t out, std::int64_t kernel, std::int64_t stri
 }  // namespace
 
 std::vector<Layer> resnet18_layers(const Shape& input, std::int64_t classes) {
+  require_image("resnet18", input);
   const bool is_small = is_small_image(input);
   std::vector<Layer> layers = is_small ? stem(64, 3, 1) : stem(64, 7, 2);
   if (!is_small) {
@@ -51,7 +52,8 @@ std::vector<Layer> resnet18_layers(const Shape& input, std::int64_t classes) {
   return layers;
 }
 
-std::vector<Layer> resnet20_layers(const Shape& /*input*/, std::int64_t classes) {
+std::vector<Layer> resnet20_layers(const Shape& input, std::int64_t classes) {
+  require_image("resnet20", input);
   std::vector<Layer> layers = stem(16, 3, 1);
   add_stages(layers, 16, {16, 32, 64}, 3, classes);
   return layers;

@@ -139,6 +139,30 @@ class Upgrader {
   std::int64_t inlined_ = 0;
 };
 
+/// Frees the name; whoever has it computes something else now.
+void free_name(Graph& graph, const std::string& name) {
+  if (Value* const holder = graph.find(name)) {
+    graph.rename(holder, graph.unique_name(name + "_replaced"));
+  }
+}
+
+/// Programs ask for outputs by name, whatever computes them now.
+void keep_output_names(Graph& graph, const std::vector<std::string>& names) {
+  const std::vector<Value*> found = graph.outputs();
+  const std::unordered_set<std::string> wanted(names.begin(), names.end());
+  std::vector<Value*> outputs = found;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i]->name() == names[i]) continue;
+    free_name(graph, names[i]);
+    const bool is_free = outputs[i]->producer() != nullptr && !wanted.contains(outputs[i]->name());
+    if (!is_free) {
+      outputs[i] = Builder(graph).node("Identity", "", {outputs[i]}, 1)->output();
+    }
+    graph.rename(outputs[i], names[i]);
+  }
+  if (outputs != found) graph.set_outputs(outputs);
+}
+
 }  // namespace
 
 bool upgrade_opset(Model& model) {
@@ -147,7 +171,10 @@ bool upgrade_opset(Model& model) {
   unknown.collect(model.graph());
   unknown.refuse_any();
   const std::int64_t from = model.opset();
+  std::vector<std::string> outputs;
+  for (const Value* output : model.graph().outputs()) outputs.push_back(output->name());
   const bool changed = Upgrader(functions, most_inlined_nodes(model)).run(model.graph(), from);
+  keep_output_names(model.graph(), outputs);
   model.functions.clear();
   model.standard_functions.clear();
   model.set_opset("", kNewestOpset);

@@ -1,6 +1,7 @@
 // What PyTorch's exporter writes beside the nodes and values of a graph.
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -49,27 +50,45 @@ struct Readers {
   std::vector<Use> uses;
 };
 
-bool have_common(const Names& a, const Names& b) {
-  return std::ranges::any_of(a, [&](const std::string& name) { return b.contains(name); });
-}
+/// Which of many belong together: each leads to another of its set, the last to itself.
+class Sets {
+ public:
+  explicit Sets(std::size_t count) : next_(count) { std::iota(next_.begin(), next_.end(), 0); }
 
-/// The uses of a value that say something, grouped by parameter.
+  std::size_t find(std::size_t i) {
+    while (next_[i] != i) i = next_[i] = next_[next_[i]];
+    return i;
+  }
+  void join(std::size_t a, std::size_t b) { next_[find(a)] = find(b); }
+
+ private:
+  std::vector<std::size_t> next_;
+};
+
+/// The uses of a value that say something, grouped by parameter: those whose calls have a name in
+/// common. In the order of the last use of each.
 std::vector<Readers> group(std::span<const Use> uses,
                            std::unordered_map<const Node*, Names>& names_of) {
-  std::vector<Readers> groups;
-  for (const Use& use : uses) {
-    const auto [found, is_new] = names_of.try_emplace(use.node);
-    if (is_new) found->second = parameters_of(*use.node);
-    Readers joined{found->second, {use}};
-    if (joined.names.empty()) continue;
-    std::erase_if(groups, [&](const Readers& other) {
-      if (!have_common(joined.names, other.names)) return false;
-      joined.names.insert(other.names.begin(), other.names.end());
-      joined.uses.insert(joined.uses.end(), other.uses.begin(), other.uses.end());
-      return true;
-    });
-    groups.push_back(std::move(joined));
+  Sets sets(uses.size());
+  std::unordered_map<std::string_view, std::size_t> first_with;
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const auto [found, is_new] = names_of.try_emplace(uses[i].node);
+    if (is_new) found->second = parameters_of(*uses[i].node);
+    for (const std::string& name : found->second) {
+      sets.join(first_with.try_emplace(name, i).first->second, i);
+    }
   }
+  std::vector<Readers> groups;
+  std::unordered_map<std::size_t, std::size_t> group_of;
+  for (std::size_t i = uses.size(); i-- > 0;) {
+    const Names& names = names_of.at(uses[i].node);
+    if (names.empty()) continue;
+    const auto [at, is_new] = group_of.try_emplace(sets.find(i), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].names.insert(names.begin(), names.end());
+    groups[at->second].uses.push_back(uses[i]);
+  }
+  std::ranges::reverse(groups);
   return groups;
 }
 

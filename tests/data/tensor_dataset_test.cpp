@@ -33,6 +33,25 @@ TEST(TensorDataset, ReadsSeveralInputsAndConvertsTypes) {
   EXPECT_THAT(batch.target.values<float>(), ElementsAre(8, 7));
 }
 
+TEST(TensorDataset, RefusesIntegersThatTheWantedTypeWouldWrap) {
+  const Tensor x = Tensor::zeros(DType::f32, Shape{3, 1});
+  const auto with = [&](const Tensor& ids, DType wanted) {
+    return tensor_dataset({{"x", x}, {"ids", ids, wanted}}, {"y", labels({0, 1, 2})});
+  };
+  expect_error(ErrorKind::type, "'ids' is i64[3] and holds 300, which does not fit into the u8",
+               [&] {
+                 with(labels({255, 300, 0}), DType::u8);
+               });
+  expect_error(ErrorKind::type, "holds -1, which does not fit into the u64", [&] {
+    with(labels({0, -1, 5}), DType::u64);
+  });
+  constexpr std::uint64_t kLarge = std::numeric_limits<std::uint64_t>::max();
+  expect_error(ErrorKind::type, "holds 18446744073709551615, which does not fit into the i64", [&] {
+    with(Tensor::from<std::uint64_t>({3}, {0, kLarge, 1}), DType::undefined);
+  });
+  EXPECT_EQ(with(labels({255, 7, 0}), DType::u8)->info().inputs[1].dtype, DType::u8);
+}
+
 TEST(TensorDataset, FindsOrChecksTheNumberOfClasses) {
   const Tensor x = Tensor::zeros(DType::f32, Shape{3, 1});
   EXPECT_EQ(tensor_dataset({{"x", x}}, {"y", labels({0, 4, 1})})->info().classes, 5);

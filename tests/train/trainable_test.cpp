@@ -67,6 +67,19 @@ TEST(Trainable, WeightsByDefaultAndNothingElse) {
               ElementsAre("weight", "bias", "bn.scale", "bn.bias"));
 }
 
+TEST(Trainable, WeightsBehindQuantizationTrain) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
+  const Expr w = builder.expr(graph.add_initializer("w", ones({3, 5})));
+  const Expr scale = builder.expr(graph.add_initializer("w.scale", Tensor::scalar(0.1F)));
+  const Expr zero = builder.expr(graph.add_initializer("w.zero", Tensor::scalar<std::int8_t>(0)));
+  const Expr rounded =
+      call("DequantizeLinear", {call("QuantizeLinear", {w, scale, zero}), scale, zero});
+  graph.add_output(matmul(x, rounded).value());
+  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("w"));
+}
+
 TEST(Trainable, AFactorInAConstantNodeBelongsToTheFormula) {
   for (const Role role : {Role::unknown, Role::folded}) {
     Model model;

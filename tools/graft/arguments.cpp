@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <iostream>
 
 #include "core/base/closest.h"
 #include "core/base/parallel.h"
@@ -91,7 +92,9 @@ WantedTypes wanted_types(const Model& model, const std::string& output) {
     wanted.inputs.push_back(input->dtype());
   }
   const Value* const judged = find_output(model, output);
-  if (judged != nullptr && is_float(judged->dtype())) wanted.target = judged->dtype();
+  const bool is_wide =
+      judged != nullptr && (judged->dtype() == DType::f32 || judged->dtype() == DType::f64);
+  if (is_wide) wanted.target = judged->dtype();
   return wanted;
 }
 
@@ -206,8 +209,8 @@ void check_names(const std::vector<Value*>& wanted, const std::vector<SampleFiel
 
 }  // namespace
 
-void check_data_fits(const Model& model, const Loss& loss, const std::string& output,
-                     const Dataset& dataset, std::int64_t batch) {
+std::string check_data_fits(const Model& model, const Loss& loss, const std::string& output,
+                            const Dataset& dataset, std::int64_t batch) {
   const DatasetInfo& info = dataset.info();
   const auto type_of = [&](const SampleField& field) {
     std::vector<std::int64_t> dims{std::min(batch, info.size)};
@@ -223,13 +226,20 @@ void check_data_fits(const Model& model, const Loss& loss, const std::string& ou
   const CompiledGraph evaluation =
       compile_graph(newest, {.loss = loss, .output = output},
                     {.kind = StepKind::evaluate, .inputs = inputs, .target = type_of(info.target)});
-  if (!has_class_targets(loss) || info.classes == 0) return;
+  if (!has_class_targets(loss) || info.classes == 0) return evaluation.judged;
   const Shape prediction = evaluation.graph->outputs()[1]->known_shape();
   try {
     check_labels(dataset, prediction[class_axis(loss, prediction)]);
   } catch (const Error& error) {
     throw Error(ErrorKind::io, error.what());  // the data are at fault, not the command
   }
+  return evaluation.judged;
+}
+
+void say_what_is_judged(const Loss& loss, const std::string& judged) {
+  if (judged.empty()) return;
+  std::cerr << "graft: the output holds probabilities; " << loss.name << " judges " << judged
+            << ", which the model keeps\n";
 }
 
 namespace {

@@ -62,9 +62,12 @@ Loss choose_loss(const LossArguments& arguments, const Model& model, const Datas
 
 /// Throws unless batches of these samples go through the model and its loss: Error{shape} or
 /// Error{type}, Error{io} for labels that the model has no class for, Error{unsupported} for ops
-/// that Graft does not know.
-void check_data_fits(const Model& model, const Loss& loss, const std::string& output,
-                     const Dataset& dataset, std::int64_t batch);
+/// that Graft does not know. Returns what the loss judges in place of the output, if anything
+/// (CompiledGraph::judged).
+std::string check_data_fits(const Model& model, const Loss& loss, const std::string& output,
+                            const Dataset& dataset, std::int64_t batch);
+/// Says so on stderr, if there is something to say.
+void say_what_is_judged(const Loss& loss, const std::string& judged);
 
 /// Throws as onnx::save does. What is too large for one file has its data beside it, in PATH.data.
 void save_model(const Model& model, const std::filesystem::path& path);

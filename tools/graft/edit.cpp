@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/layers/append.h"
+#include "core/layers/batch.h"
 #include "core/layers/output_types.h"
 #include "core/layers/parse.h"
 #include "io/onnx.h"
@@ -45,7 +46,7 @@ ExitCode edit_model(const Arguments& arguments) {
   if (!arguments.append.empty()) {
     edit::append(model, parse_layers(arguments.append), {.seed = arguments.seed});
   }
-  if (!arguments.batch.empty()) edit::set_batch(model, parse_batch(arguments.batch));
+  if (!arguments.batch.empty()) edit::change_batch(model, parse_batch(arguments.batch));
   edit::complete_output_types(model);
   save_model(model, arguments.out);
   std::cout << "wrote " << arguments.out << ": " << model.graph().node_count() << " nodes; outputs";

@@ -31,7 +31,7 @@ ExitCode evaluate(const Arguments& arguments) {
                             wanted_types(model, arguments.loss.output));
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const std::int64_t batch = arguments.data.batch;
-  check_data_fits(model, loss, arguments.loss.output, *dataset, batch);
+  say_what_is_judged(loss, check_data_fits(model, loss, arguments.loss.output, *dataset, batch));
   DataArguments data = arguments.data;
   data.normalize = normalization_for(model, data.normalize, data.spec);
   DataLoader loader(dataset, {.batch = batch, .transforms = normalization(data)});

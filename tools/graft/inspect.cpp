@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/graph/edit.h"
+#include "core/layers/batch.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 #include "core/passes/pipeline.h"
@@ -140,7 +140,7 @@ Findings find(const Arguments& arguments) {
   }
   try {
     found.separated = found.model.clone();
-    if (arguments.batch) edit::set_batch(found.separated, *arguments.batch);
+    if (arguments.batch) edit::change_batch(found.separated, *arguments.batch);
     separate_parameters(found.separated.graph());
     found.newest = newest_form(found.separated);
     find_training(found);

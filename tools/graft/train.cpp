@@ -350,7 +350,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
       choose_defaults(model, total_updates(arguments, dataset->size()), arguments);
   const TrainOptions options = make_options(arguments, loss, dataset->size());
   const std::int64_t batch = arguments.data.batch;
-  check_data_fits(model, loss, options.output, *dataset, batch);
+  say_what_is_judged(loss, check_data_fits(model, loss, options.output, *dataset, batch));
   DataLoader loader(
       dataset, {.batch = batch, .shuffle = true, .seed = arguments.seed, .transforms = transforms});
   std::optional<DataLoader> validation;

@@ -91,6 +91,9 @@ TEST(Nets, RefuseWhatTheyCannotTake) {
   EXPECT_EQ(kind_of([] { make_net("mlp", {}, 2); }), ErrorKind::argument);
   EXPECT_EQ(kind_of([] { make_net("mlp", {3, 0}, 2); }), ErrorKind::argument);
   EXPECT_EQ(kind_of([] { make_net("lenet", {784}, 10); }), ErrorKind::shape);
+  for (const char* net : {"lenet", "resnet18", "resnet20", "mobilenetv2"}) {
+    EXPECT_EQ(kind_of([&] { make_net(net, {64, 64}, 10); }), ErrorKind::shape) << net;
+  }
   EXPECT_EQ(kind_of([] { make_net("lenet", {1, 8, 8}, 10); }), ErrorKind::shape);
   EXPECT_EQ(kind_of([] { make_net("resnet18", {}, 10); }), ErrorKind::argument);
   EXPECT_EQ(parameter_count(make_net("mlp", {4}, 2)), 4 * 256 + 256 + 256 * 128 + 128 + 258);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/graph/print.h"
+#include "core/graph/verify.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 #include "tests/core/error_of.h"
@@ -40,6 +41,23 @@ TEST(UpgradeOpset, OldFormsBecomeTheNewest) {
   EXPECT_EQ(to_int64(new_sum->input(1)->initializer()), std::vector<std::int64_t>{1});
   EXPECT_FALSE(new_sum->attributes.has("axes"));
   EXPECT_EQ(graph.outputs()[0]->name(), "s") << "names of outputs stay";
+}
+
+/// Before opset 13 a Softmax flattens, so that its newest form ends in another node.
+TEST(UpgradeOpset, OutputsKeepTheirNamesWhateverComputesThemNow) {
+  Model model;
+  model.set_opset("", 9);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", f32({2, 3, 4}));
+  Value* const scores =
+      graph.add_node("Softmax", "", {x}, {"scores"}, {{"axis", AttributeValue(2L)}})->output();
+  Value* const same = graph.add_node("Dropout", "", {scores}, {"kept"})->output();
+  graph.set_outputs({same, scores, x});
+  upgrade_opset(model);
+  verify(model.graph());
+  std::vector<std::string> names;
+  for (const Value* output : graph.outputs()) names.push_back(output->name());
+  EXPECT_EQ(names, (std::vector<std::string>{"kept", "scores", "x"}));
 }
 
 TEST(UpgradeOpset, UnknownOpsAreListedAllAtOnce) {

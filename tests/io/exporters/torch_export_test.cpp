@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <string>
 #include <utility>
 
 #include "core/graph/verify.h"
@@ -88,6 +90,20 @@ TEST(TorchMerges, CopiesKeepTheirKindInFiles) {
     const Value& mask = *one->graph().find("y")->producer()->input(1);
     EXPECT_EQ(mask.role, Role::buffer) << mask.name();
   }
+}
+
+/// A file can say of each of its nodes that it reads another parameter.
+TEST(TorchMerges, ManyReadersThatNameNothingInCommonTakeLittleTime) {
+  constexpr int kReaders = 20'000;
+  std::string nodes;
+  for (int i = 0; i < kReaders; ++i) {
+    nodes += adding("x", "w", "y" + std::to_string(i), "%p_w" + std::to_string(i));
+  }
+  nodes += "node { op_type: 'Identity' input: 'x' output: 'y' } ";
+  Model model = model_of(nodes, initializer("w"));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(onnx::separate_merged(model.graph()), kReaders - 1U);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
 TEST(TorchMerges, FilesOfOthersStayAsTheyAre) {

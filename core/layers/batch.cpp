@@ -1,0 +1,129 @@
+// How it works: batch_probe.h tells where values hold the batch, batch_edit_internal.h changes what
+// holds it. Start at `follow`.
+#include "core/layers/batch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/graph/edit.h"
+#include "core/layers/batch_edit_internal.h"
+#include "core/ops/infer.h"
+#include "core/passes/pass.h"
+
+namespace graft::edit {
+namespace {
+
+/// The number that all first dims are; set_batch refuses inputs that differ.
+std::optional<std::int64_t> old_batch(const Graph& graph) {
+  std::optional<std::int64_t> batch;
+  for (const Value* input : passes::required_inputs(graph)) {
+    if (!input->shape() || input->shape()->rank() == 0) continue;
+    const Dim& first = (*input->shape())[0];
+    if (!first.is_known() || batch.value_or(first.value()) != first.value()) return std::nullopt;
+    batch = first.value();
+  }
+  return batch;
+}
+
+bool is_any_of(const Node& node, std::initializer_list<std::string_view> ops) {
+  return std::ranges::any_of(ops, [&](std::string_view op) { return node.is(op); });
+}
+
+bool infer_grown(BatchEdit& edit, Node& node) {
+  if (is_any_of(node, {"LSTM", "GRU", "RNN"})) free_states(edit, node);
+  if (node.is("Concat")) free_operands(edit, node);
+  if (node.is("Expand")) free_shape(edit, node, 1);
+  if (node.is("Resize")) free_shape(edit, node, 3);
+  try {
+    if (node.is("Reshape") && !free_target(edit, node)) return false;
+    infer(node);
+  } catch (const Error& error) {
+    fail(ErrorKind::unsupported, "set_batch: the batch ", edit.probe.batch(),
+         " of the export is part of the model: ", error.what(),
+         "; export the model with a free batch instead");
+  }
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (node.output(i) != nullptr && !known(node.output(i))) return false;
+  }
+  if (!node.is("Reshape")) edit.probe.keep_outer(node);
+  return true;
+}
+
+/// How many nodes are left behind the first whose shape is not known yet.
+std::size_t sweep(BatchEdit& edit) {
+  Graph& graph = edit.probe.grown();
+  std::size_t left = graph.node_count();
+  Node* next = graph.nodes().front().get();
+  while (next != nullptr && infer_grown(edit, *next)) {
+    next = graph.next(next);
+    --left;
+  }
+  return next == nullptr ? 0 : left;
+}
+
+void require_batch_in_outputs(const BatchEdit& edit) {
+  const auto& outputs = edit.probe.grown().outputs();
+  const auto has_batch = [&](const Value* output) {
+    return !known(output) || edit.probe.axis_of(output).has_value();
+  };
+  if (outputs.empty() || std::ranges::any_of(outputs, has_batch)) return;
+  fail(ErrorKind::unsupported, "set_batch: no output would have the batch: '",
+       outputs.front()->name(), "' is ", outputs.front()->type(), " for a batch of ",
+       BatchProbe::kGrowth * edit.probe.batch(),
+       " too; export the model with a free batch instead");
+}
+
+/// Of the values that the user's model has, where it says their shapes.
+void update_types(BatchEdit& edit) {
+  for (const auto& node : edit.graph.nodes()) {
+    for (int i = 0; i < node->output_count(); ++i) {
+      Value* const value = node->output(i);
+      if (value == nullptr || !value->shape()) continue;
+      const auto axis = edit.probe.axis_of(edit.probe.grown().find(value->name()));
+      if (!axis || axis->axis >= value->shape()->rank()) continue;
+      ValueType type = value->type();
+      Dim& dim = (*type.shape)[axis->axis];
+      const std::int64_t old = edit.probe.old_shape(value)[axis->axis];
+      dim = edit.batch                  ? Dim(old / edit.probe.batch() * *edit.batch)
+            : old == edit.probe.batch() ? dim
+                                        : Dim();
+      value->set_type(std::move(type));
+    }
+  }
+}
+
+void follow(BatchEdit& edit) {
+  std::size_t left = sweep(edit);
+  while (left > 0) {
+    edit.probe.fold();  // what a round came through is known in the next
+    const std::size_t before = std::exchange(left, sweep(edit));
+    if (left < before) continue;
+    fail(ErrorKind::unsupported, "set_batch: shapes that are known for the batch ",
+         edit.probe.batch(),
+         " are not for a larger one; export the model with a free batch instead");
+  }
+  require_batch_in_outputs(edit);
+  update_types(edit);
+}
+
+void change(Model& model, std::optional<std::int64_t> batch) {
+  const std::optional<std::int64_t> old = old_batch(model.graph());
+  if (!old || *old < 1 || model.graph().nodes().empty()) return set_batch(model, batch);
+  BatchProbe probe(model, *old);
+  if (!probe.is_complete()) return set_batch(model, batch);
+  BatchEdit edit{model.graph(), model.opset(), batch, probe};
+  follow(edit);
+  remove_unused(model.graph());
+  set_batch_types(model, batch);
+}
+
+}  // namespace
+
+void change_batch(Model& model, std::optional<std::int64_t> batch) {
+  if (batch && *batch < 1) fail(ErrorKind::argument, "set_batch: batch ", *batch, " is below 1");
+  Model copy = model.clone();
+  change(copy, batch);  // throws if it cannot be done
+  change(model, batch);
+}
+
+}  // namespace graft::edit
