@@ -50,29 +50,37 @@ Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 
 Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_on) {
-  State& s = *state_;
-  const bool has_classes = has_class_targets(s.options.loss);
   Evaluation result;
   double correct = 0.0;
   double judged = 0.0;
-  std::vector<Tensor> inputs;
   for (const Batch& batch : loader) {
     if (goes_on && !goes_on()) break;
-    inputs = batch.inputs;
-    inputs.push_back(batch.target);
-    Plan& plan = s.planned(inputs);
-    const Shape& shape = plan.output(1).shape();
-    check_class_targets(s.options.loss, batch.target, class_count(s.options.loss, shape));
-    plan.run(inputs);
-    result.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
-    result.samples += batch.size;
-    if (!has_classes) continue;
-    correct += static_cast<double>(
-        count_correct(plan.output(1), batch.target, class_axis(s.options.loss, shape)));
-    judged += static_cast<double>(batch.target.size());
+    const Evaluation part = run(batch);
+    result.loss += part.loss * static_cast<double>(part.samples);
+    result.samples += part.samples;
+    if (!part.accuracy) continue;
+    const auto targets = static_cast<double>(batch.target.size());
+    correct += *part.accuracy * targets;
+    judged += targets;
   }
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
   if (judged > 0.0) result.accuracy = correct / judged;
+  return result;
+}
+
+Evaluation Evaluator::run(const Batch& batch) {
+  State& s = *state_;
+  std::vector<Tensor> inputs = batch.inputs;
+  inputs.push_back(batch.target);
+  Plan& plan = s.planned(inputs);
+  const Shape& shape = plan.output(1).shape();
+  check_class_targets(s.options.loss, batch.target, class_count(s.options.loss, shape));
+  plan.run(inputs);
+  Evaluation result{.loss = to_double(plan.output(0)).front(), .samples = batch.size};
+  if (!has_class_targets(s.options.loss) || batch.target.size() == 0) return result;
+  const std::int64_t correct =
+      count_correct(plan.output(1), batch.target, class_axis(s.options.loss, shape));
+  result.accuracy = static_cast<double>(correct) / static_cast<double>(batch.target.size());
   return result;
 }
 

@@ -47,6 +47,8 @@ class Evaluator {
   /// means are then those of the batches before. Throws Error{shape}, {type} or {argument} if the
   /// data do not fit.
   Evaluation run(DataLoader& loader, const std::function<bool()>& goes_on = {});
+  /// The same of one batch, for loops by hand.
+  Evaluation run(const Batch& batch);
 
  private:
   struct State;

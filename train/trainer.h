@@ -67,6 +67,8 @@ class Trainer {
   /// Measures the model as it is now, in inference form; `goes_on` as Evaluator::run takes it.
   /// Throws Error{numeric} if the loss is NaN or infinite.
   Evaluation evaluate(DataLoader& loader, const std::function<bool()>& goes_on = {});
+  /// The same of one batch, for loops by hand.
+  Evaluation evaluate(const Batch& batch);
 
   TrainStep& train_step() { return step_; }
 
@@ -74,6 +76,7 @@ class Trainer {
   /// Names of the parameters all of whose numbers are finite, of these.
   std::vector<std::string> finite_of(const std::vector<std::string>& names) const;
   void require_finite(const std::vector<std::string>& names) const;
+  Evaluation require_finite(const Evaluation& evaluation);
 
   Model* model_;
   Loss loss_;
