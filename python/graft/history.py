@@ -58,7 +58,8 @@ class History:
         if not self.epochs:
             return "<graft.History of no epoch>"
         stopped = ", interrupted" if self.interrupted else ""
-        return f"<graft.History of {len(self)} epochs{stopped}: {epoch_text(self.epochs[-1])}>"
+        count = "1 epoch" if len(self) == 1 else f"{len(self)} epochs"
+        return f"<graft.History of {count}{stopped}: {epoch_text(self.epochs[-1])}>"
 
     def _repr_html_(self) -> str:
         names = self.names()
