@@ -95,11 +95,10 @@ function(graft_program name)
     BUILD_WITH_INSTALL_RPATH ON)
 endfunction()
 
-# graft_tool(<name> LINK target...): the folder's sources make one program, at the top of the build.
+# graft_tool(<name> SOURCES file... LINK target...): a program at the top of the build.
 function(graft_tool name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
-  graft_sources(sources)
-  graft_program(${name} SOURCES ${sources} LINK ${arg_LINK})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+  graft_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK})
   graft_see_sources(${name})
   if(GRAFT_INSTALL)
     install(TARGETS ${name} RUNTIME DESTINATION bin)

@@ -14,7 +14,8 @@ The rules:
   proto     protobuf and libonnx are seen in io/proto only.
   cuda      CUDA headers are seen in core/device/cuda and *_cuda.* only.
   face      graft/ holds what programs include, and includes from everywhere below tools; nothing
-            but tools includes it by "...". Examples are programs: of Graft they include <graft/...>.
+            but tools includes it by "...". Examples are programs, as is the Python package: of Graft
+            they include <graft/...>, and the package the command line.
   root      "..." is written from the repository's root.
   cycle     no header includes itself by way of others.
 
@@ -31,6 +32,7 @@ CORE_LAYERS = [f"core/{name}" for name in CORE]
 LIBRARIES = ["autograd", "optim", "io", "data", "train"]
 TOPS = ["tools", "python", "examples", "benchmarks"]
 FACE = "graft"
+PROGRAMS = {"examples", "python"}
 
 # What each layer may include besides itself.
 ALLOWED = {layer: set(CORE_LAYERS[:i]) for i, layer in enumerate(CORE_LAYERS)}
@@ -39,6 +41,7 @@ ALLOWED["data"] = {"core/base", "core/device", "core/tensor"}
 ALLOWED["train"] = set(CORE_LAYERS) | set(LIBRARIES)
 ALLOWED |= {name: set(CORE_LAYERS) | set(LIBRARIES) for name in [*TOPS, FACE]}
 ALLOWED["tools"].add(FACE)
+ALLOWED["python"] = {"tools"}
 
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -117,9 +120,11 @@ def check_rooms(file, target):
 
 def check_program_include(file, target, quoted):
     """Yields (rule, message) for what only programs may include, and what they may not."""
-    if layer_of(file) != "examples":
-        yield "face", f"only examples see Graft as programs do: {target}"
-    elif quoted or (layer_of(target) not in (FACE, None)):
+    if layer_of(file) not in PROGRAMS:
+        yield "face", f"only programs see Graft so: {target}"
+    elif target.startswith("graft/detail/"):
+        yield "face", f"what lies below graft/detail is no program's: {target}"
+    elif layer_of(file) == "examples" and (quoted or layer_of(target) not in (FACE, None)):
         yield "face", f"an example includes std and <graft/...> only: {target}"
 
 

@@ -18,8 +18,8 @@ import sys
 from collections import namedtuple
 from pathlib import Path
 
-FOLDERS = ["core", "autograd", "optim", "io", "data", "train", "tools", "examples", "benchmarks",
-           "tests"]
+FOLDERS = ["core", "autograd", "optim", "io", "data", "train", "tools", "python", "examples",
+           "benchmarks", "tests"]
 LIMITS = {"headers": 200, "sources": 400, "functions": 60, "classes": 200}
 SHOWN = 5
 

@@ -57,35 +57,57 @@ void Evaluator::add_metric(std::shared_ptr<Metric> metric) {
 }
 
 Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_on) {
-  State& s = *state_;
-  const bool has_classes = has_class_targets(s.options.loss);
   Evaluation result;
   double correct = 0.0;
   double judged = 0.0;
-  std::vector<Tensor> inputs;
-  for (const auto& metric : s.metrics) metric->reset();
+  for (const auto& metric : state_->metrics) metric->reset();
   for (const Batch& batch : loader) {
     if (goes_on && !goes_on()) break;
-    inputs = batch.inputs;
-    inputs.push_back(batch.target);
-    Plan& plan = s.planned(inputs);
-    const Shape& shape = plan.output(1).shape();
-    check_class_targets(s.options.loss, batch.target.to(cpu()), class_count(s.options.loss, shape));
-    plan.run(inputs);
-    result.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
-    result.samples += batch.size;
-    const int axis = has_classes ? class_axis(s.options.loss, shape) : -1;
-    for (const auto& metric : s.metrics) metric->add(plan.output(1), batch.target, axis);
-    if (!has_classes) continue;
-    correct += static_cast<double>(count_correct(plan.output(1), batch.target, axis));
-    judged += static_cast<double>(batch.target.size());
-  }
-  for (const auto& metric : s.metrics) {
-    for (auto& value : metric->values()) result.metrics.push_back(std::move(value));
+    const Evaluation part = measure(batch);
+    result.loss += part.loss * static_cast<double>(part.samples);
+    result.samples += part.samples;
+    if (!part.accuracy) continue;
+    const auto targets = static_cast<double>(batch.target.size());
+    correct += *part.accuracy * targets;
+    judged += targets;
   }
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
   if (judged > 0.0) result.accuracy = correct / judged;
+  result.metrics = metric_values();
   return result;
+}
+
+Evaluation Evaluator::run(const Batch& batch) {
+  for (const auto& metric : state_->metrics) metric->reset();
+  Evaluation result = measure(batch);
+  result.metrics = metric_values();
+  return result;
+}
+
+Evaluation Evaluator::measure(const Batch& batch) {
+  State& s = *state_;
+  std::vector<Tensor> inputs = batch.inputs;
+  inputs.push_back(batch.target);
+  Plan& plan = s.planned(inputs);
+  const Shape& shape = plan.output(1).shape();
+  check_class_targets(s.options.loss, batch.target.to(cpu()), class_count(s.options.loss, shape));
+  plan.run(inputs);
+  Evaluation result{.loss = to_double(plan.output(0)).front(), .samples = batch.size};
+  const bool has_classes = has_class_targets(s.options.loss);
+  const int axis = has_classes ? class_axis(s.options.loss, shape) : -1;
+  for (const auto& metric : s.metrics) metric->add(plan.output(1), batch.target, axis);
+  if (!has_classes || batch.target.size() == 0) return result;
+  const std::int64_t correct = count_correct(plan.output(1), batch.target, axis);
+  result.accuracy = static_cast<double>(correct) / static_cast<double>(batch.target.size());
+  return result;
+}
+
+std::vector<std::pair<std::string, double>> Evaluator::metric_values() const {
+  std::vector<std::pair<std::string, double>> values;
+  for (const auto& metric : state_->metrics) {
+    for (auto& value : metric->values()) values.push_back(std::move(value));
+  }
+  return values;
 }
 
 namespace {

@@ -55,9 +55,16 @@ class Evaluator {
   /// means are then those of the batches before. Throws Error{shape}, {type} or {argument} if the
   /// data do not fit.
   Evaluation run(DataLoader& loader, const std::function<bool()>& goes_on = {});
+  /// The same of one batch, for loops by hand.
+  Evaluation run(const Batch& batch);
 
  private:
   struct State;
+  /// One batch, with what is measured so far left as it is.
+  Evaluation measure(const Batch& batch);
+  /// What the metrics measured since they were reset.
+  std::vector<std::pair<std::string, double>> metric_values() const;
+
   std::unique_ptr<State> state_;
 };
 

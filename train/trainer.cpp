@@ -229,7 +229,14 @@ void Trainer::require_finite() const {
 }
 
 Evaluation Trainer::evaluate(DataLoader& loader, const std::function<bool()>& goes_on) {
-  const Evaluation evaluation = evaluator_.run(loader, goes_on);
+  return require_finite(evaluator_.run(loader, goes_on));
+}
+
+Evaluation Trainer::evaluate(const Batch& batch) {
+  return require_finite(evaluator_.run(batch));
+}
+
+Evaluation Trainer::require_finite(const Evaluation& evaluation) {
   if (!std::isfinite(evaluation.loss)) {
     fail(ErrorKind::numeric, "the loss on the data to measure with is ",
          number_text(evaluation.loss), " after ", step_.updates(), " updates", cure(step_));

@@ -54,6 +54,8 @@ class Trainer {
   /// Measures the model as it is now, in inference form; `goes_on` as Evaluator::run takes it.
   /// Throws Error{numeric} if the loss is NaN or infinite.
   Evaluation evaluate(DataLoader& loader, const std::function<bool()>& goes_on = {});
+  /// The same of one batch, for loops by hand.
+  Evaluation evaluate(const Batch& batch);
 
   /// From now on evaluations measure this too.
   void add_metric(std::shared_ptr<Metric> metric);
@@ -76,6 +78,7 @@ class Trainer {
   /// Names of the parameters all of whose numbers are finite, of these.
   std::vector<std::string> finite_of(const std::vector<std::string>& names) const;
   void require_finite() const;
+  Evaluation require_finite(const Evaluation& evaluation);
 
   Model* model_;
   Loss loss_;

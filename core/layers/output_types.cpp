@@ -26,9 +26,13 @@ void complete(ValueType& type, const ValueType& found) {
   }
 }
 
-std::vector<ValueType> infer(Model model) {
+void infer_types(Model& model) {
   passes::PassContext context{.device = cpu(), .model = &model};
   passes::run_passes(passes::kOutputTypes, model.graph(), context);
+}
+
+std::vector<ValueType> infer(Model model) {
+  infer_types(model);
   std::vector<ValueType> types;
   for (const Value* output : model.graph().outputs()) types.push_back(output->type());
   return types;
@@ -66,6 +70,28 @@ std::vector<ValueType> inferred_output_types(const Model& model) {
       complete(types[i], ones[i]);
     }
   } catch (const Error&) {  // the model has no such batch
+  }
+  return types;
+}
+
+std::map<std::string, ValueType> value_types(const Model& model) {
+  Model copy = model.clone();
+  try {
+    infer_types(copy);
+  } catch (const Error&) {  // what was found until then counts
+  }
+  std::map<std::string, ValueType> types;
+  const auto add = [&](const Value& value) {
+    ValueType& type = types[value.name()] = value.type();
+    const Value* const inferred = copy.graph().find(value.name());
+    if (inferred != nullptr && !says_all(type)) complete(type, inferred->type());
+  };
+  for (const Value* input : model.graph().inputs()) add(*input);
+  for (const Value* initializer : model.graph().initializers()) add(*initializer);
+  for (const auto& node : model.graph().nodes()) {
+    for (int i = 0; i < node->output_count(); ++i) {
+      if (node->output(i) != nullptr) add(*node->output(i));
+    }
   }
   return types;
 }

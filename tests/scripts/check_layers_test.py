@@ -28,6 +28,9 @@ GOOD = {
     "graft/train.h": '#include "train/trainer.h"\n',
     "tools/graft/main.cpp": '#include <CLI/CLI.hpp>\n#include "graft/train.h"\n',
     "examples/mnist.cpp": "#include <graft/train.h>\n\n#include <string>\n",
+    "tools/graft/command_line.h": "",
+    "python/bindings/train.cpp": "#include <graft/train.h>\n#include <nanobind/nanobind.h>\n"
+    '#include "tools/graft/command_line.h"\n',
 }
 
 
@@ -64,7 +67,18 @@ class CheckLayers(unittest.TestCase):
         self.expect(
             "io/npy.cpp",
             "#include <graft/tensor.h>\n",
-            "io/npy.cpp:1: face: only examples see Graft as programs do: graft/tensor.h",
+            "io/npy.cpp:1: face: only programs see Graft so: graft/tensor.h",
+        )
+        self.expect(
+            "python/bindings/data.cpp",
+            '#include "data/loader.h"\n',
+            "python/bindings/data.cpp:1: star: python must not include data: data/loader.h",
+        )
+        self.expect(
+            "python/bindings/data.cpp",
+            "#include <graft/detail/data/loader.h>\n",
+            "python/bindings/data.cpp:1: face: what lies below graft/detail is no program's: "
+            "graft/detail/data/loader.h",
         )
         self.expect(
             "io/npy.cpp",

@@ -60,6 +60,22 @@ TEST(Trainer, TheSameSeedGivesTheSameBits) {
   for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(equal_bits(first[i], second[i])) << i;
 }
 
+TEST(Trainer, EvaluatesOneBatchAsALoaderOfIt) {
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  Trainer trainer(model, options());
+  DataLoader loader(separable(), {.batch = 60});
+  const Batch batch = *loader.begin();
+  const Evaluation one = trainer.evaluate(batch);
+  const Evaluation all = trainer.evaluate(loader);
+  EXPECT_EQ(one.loss, all.loss);
+  EXPECT_EQ(one.accuracy, all.accuracy);
+  EXPECT_EQ(one.samples, 60);
+  for (Value* value : model.graph().initializers()) {
+    for (float& x : value->initializer().values<float>()) x = INFINITY;
+  }
+  EXPECT_THROW(trainer.evaluate(batch), Error);
+}
+
 TEST(Trainer, CallbacksStopIt) {
   Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
   Trainer trainer(model, options());

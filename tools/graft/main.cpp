@@ -9,6 +9,7 @@
 #include "core/base/closest.h"
 #include "core/base/limits.h"
 #include "graft/version.h"
+#include "tools/graft/command_line.h"
 #include "tools/graft/plain_output.h"
 #include "tools/graft/verb.h"
 
@@ -159,10 +160,7 @@ ExitCode exit_code(ErrorKind kind) {
   return bad_input;
 }
 
-}  // namespace graft::cli
-
-int main(int argc, char** argv) {
-  using namespace graft::cli;
+int command_line(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
   const PlainOutput plain_output(std::cout);
   const PlainOutput plain_errors(std::cerr);
@@ -184,3 +182,5 @@ int main(int argc, char** argv) {
     return bad_input;
   }
 }
+
+}  // namespace graft::cli

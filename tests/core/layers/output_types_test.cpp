@@ -30,6 +30,24 @@ TEST(OutputTypes, AreFoundAfterACut) {
       << model.graph().outputs().front()->type();
 }
 
+TEST(OutputTypes, OfAllValuesAreThoseOfTheFileAndOfInference) {
+  Model model = untyped();
+  model.graph().find("flat")->set_type({DType::f32, SymShape{Dim("rows"), Dim()}});
+  const auto types = edit::value_types(model);
+  EXPECT_EQ(types.at("act"), (ValueType{DType::f32, SymShape{Dim("batch"), 2, 2, 2}}));
+  EXPECT_EQ(types.at("flat"), (ValueType{DType::f32, SymShape{Dim("rows"), 8}}));
+  EXPECT_EQ(types.at("fc.bias"), (ValueType{DType::f32, SymShape{3}}));
+  EXPECT_FALSE(model.graph().find("act")->shape()) << "the model itself must stay as it was";
+}
+
+TEST(OutputTypes, OfAllValuesAreWhatIsKnownWhereAnOpIsNot) {
+  Model model = untyped();
+  model.graph().add_node("Unheard", "", {model.graph().find("act")}, {"odd"});
+  const auto types = edit::value_types(model);
+  EXPECT_EQ(types.at("odd"), ValueType{});
+  EXPECT_EQ(types.at("fc"), model.graph().find("fc")->type());
+}
+
 TEST(OutputTypes, WhatIsRecordedStays) {
   Model model = untyped();
   Value* const output = model.graph().outputs().front();

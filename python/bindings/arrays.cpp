@@ -1,0 +1,181 @@
+#include "python/bindings/arrays.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace graft::python {
+namespace {
+
+namespace nb = nanobind;
+using Code = nb::dlpack::dtype_code;
+
+/// Contiguous elements on the CPU, whoever holds them.
+using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+struct TypePair {
+  DType dtype;
+  Code code;
+  std::uint8_t bits;
+};
+
+constexpr TypePair kTypes[] = {
+    {DType::f32, Code::Float, 32},     {DType::f64, Code::Float, 64},
+    {DType::f16, Code::Float, 16},     {DType::i64, Code::Int, 64},
+    {DType::i32, Code::Int, 32},       {DType::i16, Code::Int, 16},
+    {DType::i8, Code::Int, 8},         {DType::u64, Code::UInt, 64},
+    {DType::u32, Code::UInt, 32},      {DType::u16, Code::UInt, 16},
+    {DType::u8, Code::UInt, 8},        {DType::boolean, Code::Bool, 8},
+    {DType::bf16, Code::Bfloat, 16},   {DType::c64, Code::Complex, 64},
+    {DType::c128, Code::Complex, 128},
+};
+
+DType from_dlpack(nb::dlpack::dtype type) {
+  for (const TypePair& pair : kTypes) {
+    if (type.code == static_cast<std::uint8_t>(pair.code) && type.bits == pair.bits &&
+        type.lanes == 1) {
+      return pair.dtype;
+    }
+  }
+  return DType::undefined;
+}
+
+/// Drops a Python object from any thread.
+template <class Held>
+std::shared_ptr<void> shared_owner(Held held) {
+  return std::shared_ptr<void>(new Held(std::move(held)), [](void* memory) {
+    const nb::gil_scoped_acquire lock;
+    delete static_cast<Held*>(memory);
+  });
+}
+
+std::string kind_of(nb::handle object) {
+  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
+}
+
+Tensor share(const AnyArray& array, std::string_view what) {
+  const DType dtype = from_dlpack(array.dtype());
+  if (dtype == DType::undefined) {
+    fail(ErrorKind::type, what, ": the array's element type is none that Graft has");
+  }
+  std::vector<std::int64_t> dims(array.shape_ptr(), array.shape_ptr() + array.ndim());
+  void* const memory = const_cast<void*>(array.data());  // NOLINT: inputs are only read
+  return Tensor::view(dtype, Shape(std::move(dims)), memory, shared_owner(array));
+}
+
+Tensor strings_of(const nb::object& array, std::string_view what) {
+  std::vector<std::int64_t> dims;
+  for (nb::handle dim : array.attr("shape")) dims.push_back(nb::cast<std::int64_t>(dim));
+  std::vector<std::string> values;
+  for (nb::handle item : array.attr("ravel")().attr("tolist")()) {
+    if (!nb::isinstance<nb::str>(item)) {
+      fail(ErrorKind::type, what, ": found an array that holds a ", kind_of(item),
+           ", wanted numbers, bool or strings");
+    }
+    values.push_back(nb::cast<std::string>(item));
+  }
+  return Tensor::from_strings(Shape(std::move(dims)), std::move(values));
+}
+
+bool is_number(DType dtype) {
+  return is_float(dtype) || is_integer(dtype) || dtype == DType::boolean;
+}
+
+}  // namespace
+
+Tensor to_tensor(nb::handle object, std::string_view what) {
+  AnyArray array;
+  if (nb::try_cast(object, array)) return share(array, what);
+  const bool lies_elsewhere = nb::hasattr(object, "__dlpack__");
+  nb::object made;
+  try {
+    made = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("order") = "C");
+  } catch (nb::python_error& error) {
+    if (error.matches(PyExc_ImportError)) throw;
+    fail(ErrorKind::type, what, ": found a ", kind_of(object), ", wanted an array on the CPU",
+         lies_elsewhere ? " without gradients" : "", " (",
+         nb::cast<std::string>(nb::str(error.value())), ")");
+  }
+  if (nb::ndarray_check(made) && nb::try_cast(made, array)) return share(array, what);
+  return strings_of(made, what);
+}
+
+Tensor to_tensor(nb::handle object, std::string_view what, DType wanted) {
+  const Tensor tensor = to_tensor(object, what);
+  const DType found = tensor.dtype();
+  const bool loses = is_float(found) && !is_float(wanted);
+  if (found == wanted || !is_number(found) || !is_number(wanted) || loses) return tensor;
+  return tensor.cast(wanted);
+}
+
+namespace {
+
+nb::object array_of_strings(const Tensor& tensor) {
+  nb::list values;
+  for (const std::string& value : tensor.strings()) values.append(value);
+  nb::list dims;
+  for (const std::int64_t dim : tensor.shape()) dims.append(dim);
+  return nb::module_::import_("numpy").attr("array")(values, "object").attr("reshape")(dims);
+}
+
+/// `owner` keeps the memory alive.
+nb::object array_over(const Tensor& tensor, nb::handle owner) {
+  for (const TypePair& pair : kTypes) {
+    if (pair.dtype != tensor.dtype()) continue;
+    const nb::dlpack::dtype type{static_cast<std::uint8_t>(pair.code), pair.bits, 1};
+    const std::vector<std::size_t> dims(tensor.shape().begin(), tensor.shape().end());
+    return nb::cast(nb::ndarray<nb::numpy, nb::c_contig>(
+        tensor.data(), dims.size(), dims.data(), owner, nullptr, type, nb::device::cpu::value));
+  }
+  fail(ErrorKind::unsupported, "NumPy has no element type for ", tensor);
+}
+
+}  // namespace
+
+nb::object to_array(const Tensor& tensor) {
+  if (!tensor.defined()) return nb::none();
+  if (tensor.dtype() == DType::string) return array_of_strings(tensor);
+  const Tensor host = tensor.to(cpu());
+  auto held = std::make_unique<Tensor>(host.dtype() == DType::bf16 ? host.cast(DType::f32) : host);
+  const Tensor& elements = *held;
+  const nb::capsule owner(held.release(),
+                          [](void* memory) noexcept { delete static_cast<Tensor*>(memory); });
+  return array_over(elements, owner);
+}
+
+nb::object to_new_array(const Tensor& tensor) {
+  return to_array(tensor.defined() && tensor.dtype() != DType::string ? tensor.clone() : tensor);
+}
+
+nb::object to_python(const Datum& datum) {
+  if (datum.is_tensor()) return to_array(datum.tensor());
+  if (datum.is_sequence()) {
+    nb::list items;
+    for (const Datum& item : datum.sequence().items) items.append(to_python(item));
+    return items;
+  }
+  if (!datum.is_dictionary()) return nb::none();
+  const nb::object keys = to_array(datum.dictionary().keys);
+  const nb::object values = to_array(datum.dictionary().values);
+  const nb::object builtins = nb::module_::import_("builtins");
+  return builtins.attr("dict")(
+      builtins.attr("zip")(keys.attr("tolist")(), values.attr("tolist")()));
+}
+
+Datum to_datum(nb::handle object, std::string_view what, const ValueType& wanted) {
+  if (object.is_none()) return {};
+  if (!wanted.is_container || !nb::isinstance<nb::list>(object)) {
+    return to_tensor(object, what, wanted.dtype);
+  }
+  Sequence sequence{.items = {}, .dtype = wanted.dtype};
+  for (nb::handle item : nb::borrow<nb::list>(object)) {
+    sequence.items.emplace_back(to_tensor(item, what, wanted.dtype));
+  }
+  return sequence;
+}
+
+}  // namespace graft::python

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+// graft._core, the compiled half of the Python package: one function a file of this folder, each
+// of which adds its part to the module. What is better said in Python stands in python/graft.
+
+namespace graft::python {
+
+namespace nb = nanobind;
+
+void bind_errors(nb::module_& module);
+void bind_models(nb::module_& module);
+void bind_layers(nb::module_& module);
+void bind_expressions(nb::module_& module);
+void bind_losses(nb::module_& module);
+void bind_optimizers(nb::module_& module);
+void bind_data(nb::module_& module);
+void bind_training(nb::module_& module);
+void bind_sessions(nb::module_& module);
+void bind_command_line(nb::module_& module);
+
+}  // namespace graft::python

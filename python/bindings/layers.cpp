@@ -1,0 +1,183 @@
+#include "python/bindings/layers.h"
+
+#include <graft/error.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "python/bindings/bindings.h"
+
+namespace graft::python {
+namespace {
+
+/// One number for all spatial dims, or one each.
+using Numbers = std::variant<std::int64_t, std::vector<std::int64_t>>;
+using Seed = std::optional<std::uint64_t>;
+
+std::vector<std::int64_t> numbers(const Numbers& given) {
+  if (const auto* one = std::get_if<std::int64_t>(&given)) return {*one};
+  return std::get<std::vector<std::int64_t>>(given);
+}
+
+template <std::size_t... kinds>
+bool add_layer_object(nb::handle object, std::vector<Layer>& layers,
+                      std::index_sequence<kinds...> /*all*/) {
+  const auto add = [&]<class Kind>() {
+    if (!nb::isinstance<Kind>(object)) return false;
+    layers.emplace_back(nb::cast<Kind>(object));
+    return true;
+  };
+  return (add.template operator()<std::variant_alternative_t<kinds, AnyLayer>>() || ...);
+}
+
+/// Layers that have a name and nothing else.
+template <class Kind>
+void bind_named(nb::module_& module, const char* kind, const char* doc) {
+  nb::class_<Kind>(module, kind, doc)
+      .def(
+          "__init__", [](Kind* self, std::string name) { new (self) Kind{std::move(name)}; },
+          nb::arg("name") = "")
+      .def_rw("name", &Kind::name);
+}
+
+/// Layers with one number more.
+template <class Kind, class Number>
+void bind_with_number(nb::module_& module, const char* kind, const char* doc, const char* member,
+                      Number Kind::*number) {
+  nb::class_<Kind>(module, kind, doc)
+      .def(
+          "__init__",
+          [number](Kind* self, Number value, std::string name) {
+            new (self) Kind{std::move(name)};
+            self->*number = value;
+          },
+          nb::arg(member) = Kind{}.*number, nb::arg("name") = "")
+      .def_rw("name", &Kind::name)
+      .def_rw(member, number);
+}
+
+void bind_weighted(nb::module_& module) {
+  nb::class_<Linear>(module, "Linear", "y = x W^T + b over the last dim, to `out` features.")
+      .def(
+          "__init__",
+          [](Linear* self, std::string name, std::int64_t out, bool bias, Seed seed) {
+            new (self) Linear{std::move(name), out, bias, seed};
+          },
+          nb::arg("name"), nb::arg("out"), nb::kw_only(), nb::arg("bias") = true,
+          nb::arg("seed") = nb::none())
+      .def_rw("name", &Linear::name)
+      .def_rw("out", &Linear::out)
+      .def_rw("bias", &Linear::bias)
+      .def_rw("seed", &Linear::seed);
+  nb::class_<Conv>(module, "Conv",
+                   "A convolution to `out` channels; kernel, stride, padding and dilation are one "
+                   "number, or one a spatial dim.")
+      .def(
+          "__init__",
+          [](Conv* self, std::string name, std::int64_t out, const Numbers& kernel,
+             const Numbers& stride, const Numbers& padding, const Numbers& dilation,
+             std::int64_t groups, bool bias, Seed seed) {
+            new (self) Conv{std::move(name),
+                            out,
+                            numbers(kernel),
+                            numbers(stride),
+                            numbers(padding),
+                            numbers(dilation),
+                            groups,
+                            bias,
+                            seed};
+          },
+          nb::arg("name"), nb::arg("out"), nb::arg("kernel") = 3, nb::kw_only(),
+          nb::arg("stride") = 1, nb::arg("padding") = 0, nb::arg("dilation") = 1,
+          nb::arg("groups") = 1, nb::arg("bias") = true, nb::arg("seed") = nb::none())
+      .def_rw("name", &Conv::name)
+      .def_rw("out", &Conv::out);
+}
+
+template <class Pool>
+nb::class_<Pool> bind_pool(nb::module_& module, const char* kind, const char* doc) {
+  return nb::class_<Pool>(module, kind, doc)
+      .def(
+          "__init__",
+          [](Pool* self, const Numbers& kernel, std::optional<Numbers> stride,
+             const Numbers& padding, std::string name) {
+            new (self) Pool{.name = std::move(name),
+                            .kernel = numbers(kernel),
+                            .stride = stride ? numbers(*stride) : std::vector<std::int64_t>(),
+                            .padding = numbers(padding)};
+          },
+          nb::arg("kernel") = 2, nb::arg("stride") = nb::none(), nb::arg("padding") = 0,
+          nb::arg("name") = "")
+      .def_rw("name", &Pool::name);
+}
+
+void bind_others(nb::module_& module) {
+  nb::class_<BatchNorm>(module, "BatchNorm",
+                        "Normalizes each channel by the batch in training, by running statistics "
+                        "else; `momentum` is ONNX's, one minus PyTorch's.")
+      .def(
+          "__init__",
+          [](BatchNorm* self, std::string name, float epsilon, float momentum) {
+            new (self) BatchNorm{std::move(name), epsilon, momentum};
+          },
+          nb::arg("name") = "", nb::kw_only(), nb::arg("epsilon") = BatchNorm{}.epsilon,
+          nb::arg("momentum") = BatchNorm{}.momentum)
+      .def_rw("name", &BatchNorm::name);
+  nb::class_<Residual>(module, "Residual", "body(x) + shortcut(x); without a shortcut body(x) + x.")
+      .def(
+          "__init__",
+          [](Residual* self, nb::list body, nb::list shortcut, std::string name) {
+            new (self) Residual{std::move(name), to_layers(body), to_layers(shortcut)};
+          },
+          nb::arg("body"), nb::arg("shortcut") = nb::list(), nb::arg("name") = "")
+      .def_rw("name", &Residual::name);
+  bind_pool<MaxPool>(module, "MaxPool", "The largest element of each window.");
+  bind_pool<AveragePool>(module, "AveragePool", "The mean of each window.")
+      .def_rw("count_padding", &AveragePool::count_padding);
+}
+
+}  // namespace
+
+std::vector<Layer> to_layers(nb::handle objects) {
+  std::vector<Layer> layers;
+  for (nb::handle object : objects) {
+    if (nb::isinstance<nb::str>(object)) {
+      for (Layer& layer : parse_layers(nb::cast<std::string>(object))) {
+        layers.push_back(std::move(layer));
+      }
+    } else if (!add_layer_object(object, layers,
+                                 std::make_index_sequence<std::variant_size_v<AnyLayer>>{})) {
+      fail(ErrorKind::argument, "found a ", nb::cast<std::string>(nb::str(object.type())),
+           ", wanted a layer, as graft.Linear(\"head\", 10), or text, as \"linear:10:name=head\"");
+    }
+  }
+  return layers;
+}
+
+void bind_layers(nb::module_& module) {
+  bind_weighted(module);
+  bind_others(module);
+  bind_named<Relu>(module, "Relu", "max(x, 0).");
+  bind_named<Relu6>(module, "Relu6", "min(max(x, 0), 6).");
+  bind_named<Sigmoid>(module, "Sigmoid", "1 / (1 + exp(-x)).");
+  bind_named<Tanh>(module, "Tanh", "The hyperbolic tangent.");
+  bind_named<Gelu>(module, "Gelu", "x * Phi(x), of the normal distribution.");
+  bind_named<Silu>(module, "Silu", "x * sigmoid(x).");
+  bind_named<GlobalAveragePool>(module, "GlobalAveragePool", "The mean of each channel.");
+  bind_named<Flatten>(module, "Flatten", "Joins all axes but the first.");
+  bind_with_number(module, "LeakyRelu", "x where it is positive, alpha * x elsewhere.", "alpha",
+                   &LeakyRelu::alpha);
+  bind_with_number(module, "Softmax", "exp(x) over its sum along `axis`.", "axis", &Softmax::axis);
+  bind_with_number(module, "LogSoftmax", "The logarithm of Softmax.", "axis", &LogSoftmax::axis);
+  bind_with_number(module, "Dropout", "Sets elements to 0 with probability `ratio` in training.",
+                   "ratio", &Dropout::ratio);
+  module.def("layer_usages", &layer_usages);
+}
+
+}  // namespace graft::python

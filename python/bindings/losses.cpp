@@ -1,0 +1,73 @@
+#include <graft/error.h>
+#include <graft/loss.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "python/bindings/bindings.h"
+#include "python/bindings/expressions.h"
+
+namespace graft::python {
+namespace {
+
+constexpr std::array<std::pair<const char*, Targets>, 5> kTargets{{
+    {"any", Targets::any},
+    {"numbers", Targets::numbers},
+    {"classes", Targets::classes},
+    {"classes_last", Targets::classes_last},
+    {"sequences", Targets::sequences},
+}};
+
+Targets targets_of(const std::string& name) {
+  std::string valid;
+  for (const auto& [known, targets] : kTargets) {
+    if (name == known) return targets;
+    valid += (valid.empty() ? "" : ", ") + std::string(known);
+  }
+  fail(ErrorKind::argument, "unknown targets '", name, "'; valid: ", valid);
+}
+
+Loss loss_of(const nb::callable& function, const std::string& targets, const std::string& name) {
+  const SharedObject held(function);
+  const auto formula = [held](const Expr& prediction, const Expr& target) {
+    const nb::gil_scoped_acquire lock;
+    const Formula values;
+    return Formula::take(held.get()(values.give(prediction), values.give(target)), "the loss");
+  };
+  return custom_loss(name, formula, targets_of(targets));
+}
+
+}  // namespace
+
+void bind_losses(nb::module_& module) {
+  nb::class_<Loss>(module, "Loss", "How far predictions are from targets.")
+      .def_ro("name", &Loss::name)
+      .def("__repr__", [](const Loss& loss) { return "<graft.Loss " + loss.name + ">"; });
+  module.def("loss_names", &loss_names, "The losses that go by name.");
+  module.def("loss_from_name", &loss_from_name, nb::arg("name"));
+  module.def("cross_entropy", &cross_entropy, nb::arg("label_smoothing") = 0.0F,
+             "Logits [N,C] or [N,C,d...] against class indices [N] or [N,d...].");
+  module.def("token_cross_entropy", &token_cross_entropy,
+             "Logits [B,T,C] against class indices [B,T].");
+  module.def("nll", &nll, "Log-probabilities [N,C] or [N,C,d...] against class indices.");
+  module.def("mse", &mse, "The mean of squared differences.");
+  module.def("l1", &l1, "The mean of absolute differences.");
+  module.def("huber", &huber, nb::arg("delta") = 1.0F,
+             "A parabola up to a difference of `delta`, a line beyond.");
+  module.def("bce_with_logits", &bce_with_logits, "Logits against probabilities.");
+  module.def("ctc", &ctc, nb::arg("blank") = 0, nb::arg("zero_infinity") = false,
+             "Log-probabilities [T,B,C] against label sequences [B,L].");
+  module.def("custom_loss", &loss_of, nb::arg("function"), nb::arg("targets") = "any",
+             nb::arg("name") = "custom",
+             "A loss as a Python function of prediction and target, both GraphValues, that returns "
+             "a scalar one. It is called for each plan that is made, not for each step. `targets` "
+             "is \"any\", \"numbers\", \"classes\", \"classes_last\" or \"sequences\": class "
+             "indices are checked before a step, and give an accuracy.");
+}
+
+}  // namespace graft::python

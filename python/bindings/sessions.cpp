@@ -1,0 +1,70 @@
+#include <graft/session.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "python/bindings/arrays.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/held_model.h"
+
+namespace graft::python {
+namespace {
+
+/// A Session, and the element types that its inputs have.
+class HeldSession {
+ public:
+  HeldSession(HeldModel& held, const std::string& device_name, bool weights_change)
+      : session_(held.model, {.device = &device(device_name), .weights_change = weights_change}) {
+    for (const std::string& name : session_.input_names()) {
+      types_.push_back(held.model.graph().find(name)->type());
+    }
+  }
+
+  nb::list run(const nb::list& inputs) {
+    std::vector<Datum> data;
+    for (std::size_t i = 0; i < nb::len(inputs); ++i) {
+      const bool is_known = i < types_.size();
+      const std::string name = is_known ? session_.input_names()[i] : std::to_string(i);
+      data.push_back(
+          to_datum(inputs[i], "input '" + name + "'", is_known ? types_[i] : ValueType{}));
+    }
+    std::vector<Datum> results;
+    {
+      const nb::gil_scoped_release unlocked;
+      results = session_.run_data(data);
+    }
+    nb::list outputs;
+    for (const Datum& result : results) outputs.append(to_python(result));
+    return outputs;
+  }
+
+  const Session& session() const { return session_; }
+
+ private:
+  Session session_;
+  std::vector<ValueType> types_;
+};
+
+void make_session(HeldSession* self, HeldModel& held, const std::string& device,
+                  bool weights_change) {
+  const nb::gil_scoped_release unlocked;
+  const std::lock_guard lock(held.mutex);
+  new (self) HeldSession(held, device, weights_change);
+}
+
+}  // namespace
+
+void bind_sessions(nb::module_& module) {
+  nb::class_<HeldSession>(module, "Session")
+      .def("__init__", &make_session, nb::arg("model"), nb::arg("device"),
+           nb::arg("weights_change"))
+      .def("run", &HeldSession::run, nb::arg("inputs"))
+      .def_prop_ro("input_names", [](const HeldSession& s) { return s.session().input_names(); })
+      .def_prop_ro("output_names", [](const HeldSession& s) { return s.session().output_names(); });
+}
+
+}  // namespace graft::python

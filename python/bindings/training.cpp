@@ -1,0 +1,241 @@
+#include <graft/train.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "python/bindings/arrays.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/held_model.h"
+
+namespace graft::python {
+namespace {
+
+Optimizer optimizer_of(nb::handle object) {
+  if (nb::isinstance<nb::str>(object)) return optimizer_from_name(nb::cast<std::string>(object));
+  std::optional<Optimizer> found;
+  const auto take = [&]<class Kind>() {
+    if (nb::isinstance<Kind>(object)) found = nb::cast<Kind>(object);
+  };
+  [&]<std::size_t... kinds>(std::index_sequence<kinds...>) {
+    (take.template operator()<std::variant_alternative_t<kinds, Optimizer>>(), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Optimizer>>{});
+  if (!found) {
+    fail(ErrorKind::argument, "found a ", nb::cast<std::string>(nb::str(object.type())),
+         " as optimizer, wanted a name or an object, as graft.AdamW(lr=1e-3)");
+  }
+  return *found;
+}
+
+bool is_bf16(const std::string& precision, const char* what) {
+  if (precision == "f32" || precision == "bf16") return precision == "bf16";
+  fail(ErrorKind::argument, what, " is '", precision, "', wanted f32 or bf16");
+}
+
+/// What training sees of the judged model.
+struct Judged {
+  std::vector<std::string> input_names;
+  std::vector<DType> input_types;
+  DType target_type = DType::undefined;
+};
+
+Judged judged_of(const Graph& graph, const std::string& output) {
+  Judged judged;
+  for (const Value* value : graph.inputs()) {
+    if (value->is_initializer()) continue;
+    judged.input_names.push_back(value->name());
+    judged.input_types.push_back(value->dtype());
+  }
+  for (const Value* value : graph.outputs()) {
+    const bool is_it = output.empty() ? value == graph.outputs().front() : value->name() == output;
+    if (is_it && is_float(value->dtype())) judged.target_type = value->dtype();
+  }
+  return judged;
+}
+
+/// A Trainer, and beside it, once they are asked for, gradients without an update.
+class HeldTrainer {
+ public:
+  HeldTrainer(HeldModel& held, TrainOptions options)
+      : held_(&held),
+        edits_(held.edits),
+        options_(std::move(options)),
+        judged_(judged_of(held.model.graph(), options_.output)),
+        trainer_(held.model, options_) {}
+
+  /// Calls `work` outside the interpreter's lock, alone with the model. Throws Error{argument} if
+  /// the model was edited since.
+  template <class Work>
+  auto alone(Work&& work) {
+    const nb::gil_scoped_release unlocked;
+    const std::lock_guard lock(held_->mutex);
+    if (held_->edits != edits_) {
+      fail(ErrorKind::argument,
+           "the model was edited after this trainer was made; make a new Trainer");
+    }
+    return work();
+  }
+
+  Trainer& trainer() { return trainer_; }
+  TrainStep& step() { return trainer_.train_step(); }
+  const Judged& judged() const { return judged_; }
+  const Tensor& parameter(const std::string& name) const {
+    return held_->model.graph().find(name)->initializer();
+  }
+
+  TrainStep& gradient_step() {
+    if (!gradients_) {
+      TrainOptions options = options_;
+      options.optimizer.reset();
+      options.accumulate = 1;
+      options.schedule = {};
+      gradients_.emplace(held_->model, std::move(options));
+    }
+    return *gradients_;
+  }
+
+ private:
+  HeldModel* held_;
+  std::uint64_t edits_;
+  TrainOptions options_;
+  Judged judged_;
+  Trainer trainer_;
+  std::optional<TrainStep> gradients_;
+};
+
+TrainOptions options_of(const nb::dict& given) {
+  TrainOptions options;
+  const auto get = [&]<class T>(const char* name, T& field) { field = nb::cast<T>(given[name]); };
+  options.loss = nb::cast<Loss>(given["loss"]);
+  options.optimizer = optimizer_of(given["optimizer"]);
+  get("trainable", options.trainable);
+  get("freeze", options.freeze);
+  get("parameters", options.parameters);
+  get("tied", options.tied);
+  get("output", options.output);
+  get("device", options.device);
+  get("clip_norm", options.clip.norm);
+  get("clip_value", options.clip.value);
+  get("total_updates", options.total_updates);
+  get("accumulate", options.accumulate);
+  get("seed", options.seed);
+  get("memory", options.memory_budget);
+  options.schedule = nb::cast<Schedule>(given["schedule"]);
+  const bool in_bf16 = is_bf16(nb::cast<std::string>(given["precision"]), "precision");
+  options.precision = in_bf16 ? Precision::bf16 : Precision::f32;
+  const bool state = is_bf16(nb::cast<std::string>(given["state_precision"]), "state_precision");
+  options.state_precision = state ? StatePrecision::bf16 : StatePrecision::f32;
+  return options;
+}
+
+void make_trainer(HeldTrainer* self, HeldModel& held, const nb::dict& given) {
+  TrainOptions options = options_of(given);
+  const nb::gil_scoped_release unlocked;
+  const std::lock_guard lock(held.mutex);
+  new (self) HeldTrainer(held, std::move(options));
+}
+
+/// `inputs`: one array an input of the model, in order.
+Batch batch_of(const HeldTrainer& held, const nb::list& inputs, nb::handle target) {
+  const Judged& judged = held.judged();
+  Batch batch;
+  for (std::size_t i = 0; i < nb::len(inputs); ++i) {
+    const bool is_known = i < judged.input_names.size();
+    const std::string name = is_known ? judged.input_names[i] : std::to_string(i);
+    batch.inputs.push_back(to_tensor(inputs[i], "input '" + name + "'",
+                                     is_known ? judged.input_types[i] : DType::undefined));
+  }
+  batch.target = to_tensor(target, "target");
+  const bool has_floats = is_float(batch.target.dtype());
+  const DType wanted = has_floats ? judged.target_type : DType::i64;
+  if (wanted != DType::undefined) batch.target = to_tensor(target, "target", wanted);
+  const bool has_rows = !batch.inputs.empty() && batch.inputs.front().rank() > 0;
+  batch.size = has_rows ? batch.inputs.front().shape()[0] : 1;
+  return batch;
+}
+
+nb::dict gradients(HeldTrainer& held, const Batch& batch) {
+  const std::map<std::string, Tensor> found = held.alone([&] {
+    held.gradient_step().run(batch.inputs, batch.target);
+    return held.gradient_step().gradients();
+  });
+  nb::dict arrays;
+  for (const auto& [name, tensor] : found) arrays[name.c_str()] = to_array(tensor);
+  return arrays;
+}
+
+void bind_reports(nb::module_& module) {
+  nb::class_<StepReport>(module, "StepReport", "What one step did to one batch.")
+      .def_ro("loss", &StepReport::loss, "The loss of the batch before its update.")
+      .def_ro("accuracy", &StepReport::accuracy, "The share of right predictions, or None.")
+      .def_ro("samples", &StepReport::samples);
+  nb::class_<Evaluation>(module, "Evaluation", "What a model achieves on data.")
+      .def(nb::init<double, std::optional<double>, std::int64_t>(), nb::arg("loss"),
+           nb::arg("accuracy") = nb::none(), nb::arg("samples") = 0)
+      .def_ro("loss", &Evaluation::loss, "The mean over all samples.")
+      .def_ro("accuracy", &Evaluation::accuracy, "The share of right predictions, or None.")
+      .def_ro("samples", &Evaluation::samples)
+      .def("__repr__", [](const Evaluation& e) {
+        return e.accuracy ? text("<graft.Evaluation loss ", e.loss, ", accuracy ", *e.accuracy,
+                                 ", ", e.samples, " samples>")
+                          : text("<graft.Evaluation loss ", e.loss, ", ", e.samples, " samples>");
+      });
+}
+
+}  // namespace
+
+void bind_training(nb::module_& module) {
+  bind_reports(module);
+  nb::class_<HeldTrainer>(module, "Trainer")
+      .def("__init__", &make_trainer, nb::keep_alive<1, 2>(), nb::arg("model"), nb::arg("options"))
+      .def("batch", &batch_of, nb::arg("inputs"), nb::arg("target"))
+      .def("step",
+           [](HeldTrainer& held, const Batch& batch) {
+             return held.alone([&] { return held.trainer().step(batch); });
+           })
+      .def("evaluate",
+           [](HeldTrainer& held, const Batch& batch) {
+             return held.alone([&] { return held.trainer().evaluate(batch); });
+           })
+      .def("gradients", &gradients)
+      .def("plan",
+           [](HeldTrainer& held, const Batch& batch) {
+             held.alone([&] { held.step().plan(batch.inputs, batch.target); });
+           })
+      .def("prediction", [](HeldTrainer& held) { return to_new_array(held.step().prediction()); })
+      .def("parameter", [](const HeldTrainer& held,
+                           const std::string& name) { return to_array(held.parameter(name)); })
+      .def_prop_ro("parameter_names", [](HeldTrainer& t) { return t.step().parameter_names(); })
+      .def_prop_ro("parameter_count", [](HeldTrainer& t) { return t.step().parameter_count(); })
+      .def_prop_ro("input_names", [](const HeldTrainer& t) { return t.judged().input_names; })
+      .def_prop_ro("input_types",
+                   [](const HeldTrainer& t) {
+                     std::vector<std::string> names;
+                     for (const DType type : t.judged().input_types) names.emplace_back(name(type));
+                     return names;
+                   })
+      .def_prop_ro("target_type",
+                   [](const HeldTrainer& t) { return std::string(name(t.judged().target_type)); })
+      .def_prop_ro("updates", [](HeldTrainer& t) { return t.step().updates(); })
+      .def_prop_ro("learning_rate", [](HeldTrainer& t) { return t.step().learning_rate(); })
+      .def("set_base_learning_rate",
+           [](HeldTrainer& t, float lr) { t.step().set_base_learning_rate(lr); })
+      .def("set_total_updates",
+           [](HeldTrainer& t, std::int64_t total) { t.step().set_total_updates(total); })
+      .def_prop_ro("memory", [](HeldTrainer& t) {
+        return std::map<std::string, std::size_t>{{"arena", t.step().arena_bytes()},
+                                                  {"parameters", t.step().parameter_bytes()},
+                                                  {"state", t.step().state_bytes()}};
+      });
+}
+
+}  // namespace graft::python

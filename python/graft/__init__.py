@@ -1,0 +1,75 @@
+"""Trains ONNX models: load a file, train it in place, edit it, write it back.
+
+    import graft
+
+    model = graft.load("resnet.onnx")
+    model.truncate("pool").append(graft.Linear("head", 10, seed=1))
+    trainer = graft.Trainer(model, optimizer=graft.AdamW(lr=1e-3), trainable="head.*")
+    trainer.fit("fashion-mnist", epochs=5)
+    model.save("out.onnx")
+"""
+
+from . import ops
+from ._core import (
+    Adagrad,
+    Adam,
+    AdamW,
+    AveragePool,
+    BatchNorm,
+    Conv,
+    CustomOptimizer,
+    Dropout,
+    Error,
+    Evaluation,
+    Flatten,
+    Gelu,
+    GlobalAveragePool,
+    GraphValue,
+    LeakyRelu,
+    Linear,
+    LogSoftmax,
+    Loss,
+    MaxPool,
+    Normalize,
+    RandomCrop,
+    RandomHorizontalFlip,
+    Relu,
+    Relu6,
+    Residual,
+    RMSprop,
+    Schedule,
+    SGD,
+    Sigmoid,
+    Silu,
+    Softmax,
+    Tanh,
+    ValueInfo,
+    __version__,
+    bce_with_logits,
+    constant_lr,
+    cosine_lr,
+    cross_entropy,
+    ctc,
+    custom_loss,
+    exponential_lr,
+    huber,
+    known_normalization,
+    l1,
+    loss_names,
+    mse,
+    nets,
+    nll,
+    one_cycle_lr,
+    optimizer_names,
+    step_lr,
+    token_cross_entropy,
+    with_warmup,
+)
+from .callbacks import Callback, Checkpoint, EarlyStopping
+from .data import Loader
+from .history import History
+from .model import Model, load, new, parse
+from .session import Session
+from .trainer import Trainer
+
+__all__ = sorted(name for name in dir() if not name.startswith("_"))

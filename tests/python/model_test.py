@@ -1,0 +1,141 @@
+"""Models in Python: what they show, surgery, weights as live views, files."""
+import os
+import tempfile
+import unittest
+
+from needed import needed
+
+with needed():
+    import numpy as np
+
+import graft
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        self.model = graft.new("lenet", (1, 28, 28), 10, seed=3)
+
+    def test_says_what_it_is(self):
+        x, = self.model.inputs
+        self.assertEqual((x.name, x.dtype, x.shape), ("input", "f32", ("N", 1, 28, 28)))
+        self.assertEqual(self.model.outputs[0].shape, ("N", 10))
+        table = self.model._table()
+        self.assertIn("f32[N,20,24,24]", table)  # inferred: no file says it
+        self.assertIn(f"{sum(a.size for a in self.model.weights.values()):,} numbers", table)
+        self.assertLessEqual(max(len(line) for line in table.splitlines()), 100)
+
+    def test_html_is_escaped(self):
+        self.model.rename("logits", "<b>")
+        page = self.model._repr_html_()
+        self.assertIn("&lt;b&gt;", page)
+        self.assertNotIn("<b>", page)
+
+    def test_surgery_chains(self):
+        model = self.model.truncate("relu3").append("dropout:0.5", graft.Linear("head", 4, seed=1))
+        self.assertIs(model, self.model)
+        self.assertEqual(model.outputs[0].name, "head")
+        self.assertEqual(model.outputs[0].shape, ("N", 4))
+        self.assertEqual(model.weights["head.weight"].shape, (4, 500))
+        self.assertEqual(model.run(np.zeros((2, 1, 28, 28))).shape, (2, 4))
+
+    def test_every_layer_can_be_appended(self):
+        image = [graft.Conv("c", 8, 3, stride=2, padding=[1, 1]), graft.BatchNorm("bn"),
+                 graft.Residual([graft.Conv("r", 8, padding=1), graft.Relu6()]), graft.MaxPool(2),
+                 graft.LeakyRelu(0.2), graft.AveragePool((2, 2), stride=1), graft.Silu(),
+                 graft.Gelu("g"), graft.GlobalAveragePool(), graft.Flatten(), graft.Dropout(0.1),
+                 graft.Tanh(), graft.Sigmoid(), graft.Relu(), graft.Softmax(), graft.LogSoftmax()]
+        model = graft.new("resnet20", (3, 32, 32), 10)
+        first = model.nodes[0].outputs[0].name
+        model.truncate(first).append(*image)
+        self.assertEqual(model.run(np.ones((2, 3, 32, 32))).shape, (2, 8))
+
+    def test_unknown_layer_is_refused(self):
+        with self.assertRaises(graft.Error) as caught:
+            self.model.append(3)
+        self.assertIn("wanted a layer", str(caught.exception))
+        self.assertEqual(caught.exception.kind, "argument")
+
+    def test_weights_are_live_views(self):
+        weight = self.model.weights["fc2.weight"]
+        x = np.random.default_rng(0).random((3, 1, 28, 28), np.float32)
+        before = self.model.run(x)
+        weight *= 2
+        bias = self.model.weights["fc2.bias"]
+        np.testing.assert_allclose(self.model.run(x) - bias, 2 * (before - bias), rtol=1e-4, atol=1e-5)
+        self.model.weights["fc2.weight"] = np.zeros(weight.shape)
+        self.assertEqual(weight.any(), False)
+
+    def test_weights_refuse_what_does_not_fit(self):
+        with self.assertRaises(graft.Error) as caught:
+            self.model.weights["fc2.bias"] = np.zeros(3, np.float32)
+        self.assertEqual(caught.exception.kind, "shape")
+        with self.assertRaises(KeyError):
+            self.model.weights["nothing"]
+
+    def test_views_outlive_the_model(self):
+        weight = self.model.weights["fc2.weight"]
+        copy = weight.copy()
+        del self.model
+        np.testing.assert_array_equal(weight, copy)
+
+    def test_copies_share_nothing(self):
+        copy = self.model.copy()
+        copy.weights["fc2.bias"][:] = 7
+        self.assertFalse((self.model.weights["fc2.bias"] == 7).any())
+
+    def test_files_and_bytes(self):
+        self.model.metadata = {"task": "digits"}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.onnx")
+            self.model.save(path)
+            loaded = graft.load(path)
+            self.assertEqual(loaded.metadata, {"task": "digits"})
+            self.assertEqual(loaded.to_bytes(), graft.parse(self.model.to_bytes()).to_bytes())
+
+    def test_errors_have_a_kind(self):
+        for kind, call in {
+            "io": lambda: graft.load("/no/such/file.onnx"),
+            "model": lambda: graft.parse(b"no model"),
+            "argument": lambda: self.model.truncate("nothing"),
+            "shape": lambda: self.model.run(np.zeros((1, 3, 28, 28))),
+            "type": lambda: self.model.run(object()),
+        }.items():
+            with self.subTest(kind), self.assertRaises(graft.Error) as caught:
+                call()
+            self.assertEqual(caught.exception.kind, kind, str(caught.exception))
+
+
+class Sessions(unittest.TestCase):
+    def test_inputs_by_place_and_name(self):
+        session = graft.Session(graft.new("mlp", (4,), 2))
+        x = np.ones((1, 4), np.float32)
+        expected = session(x)
+        np.testing.assert_array_equal(session(input=x), expected)
+        np.testing.assert_array_equal(session({"input": x}), expected)
+        np.testing.assert_array_equal(session.run(x)["logits"], expected)
+        np.testing.assert_array_equal(session([[1, 1, 1, 1]]), expected)
+        for wrong in (lambda: session(), lambda: session(x, x), lambda: session(y=x)):
+            with self.assertRaises(graft.Error):
+                wrong()
+
+    def test_any_layout_and_offset_of_memory(self):
+        session = graft.Session(graft.new("mlp", (4,), 2))
+        big = np.random.default_rng(1).random((7, 9), np.float32)
+        part = big[1:6, 3:7]
+        np.testing.assert_array_equal(session(part), session(part.copy()))
+        flat = np.random.default_rng(2).random(21, np.float32)[1:].reshape(5, 4)  # odd address
+        np.testing.assert_array_equal(session(flat), session(flat.copy()))
+        part.setflags(write=False)
+        np.testing.assert_array_equal(session(part), session(part.copy()))
+        np.testing.assert_array_equal(session(memoryview(flat)), session(flat))
+
+    def test_outputs_are_ones_own(self):
+        session = graft.Session(graft.new("mlp", (4,), 2))
+        first = session(np.zeros((1, 4)))
+        kept = first.copy()
+        session(np.ones((1, 4)))
+        np.testing.assert_array_equal(first, kept)
+
+
+if __name__ == "__main__":
+    unittest.main()
