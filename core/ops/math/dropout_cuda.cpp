@@ -1,0 +1,34 @@
+#include "core/ops/math/dropout_cuda.h"
+#include "core/device/cuda/cuda_device.h"
+#include "core/ops/math/random.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+/// Of f32, with numbers of Philox; those of the twister come one after the other.
+Kernel make_training(KernelRequest& request) {
+  const Attributes& a = request.attributes();
+  if (request.dtype() != DType::f32 || a.get_int("twister", 0) != 0) return {};
+  const RandomSource source{.seed = static_cast<std::uint64_t>(a.get_int("seed", 0)),
+                            .op_id = static_cast<std::uint64_t>(a.get_int("op_id", 0))};
+  const DeviceDropout dropout{.size = request.shape().size(),
+                              .ratio = a.get_float("ratio", 0.5F),
+                              .seed = source.seed,
+                              .first_stream = source.stream(0)};
+  return [dropout, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+    dropout.run(args.input<float>(0), args.output<float>(), nullptr, &args.run->step, stream);
+  };
+}
+
+}  // namespace
+
+void register_dropout_cuda(KernelRegistry& registry) {
+  registry.add({.op = "DropoutTraining",
+                .domain = kInternalDomain,
+                .device = DeviceKind::cuda,
+                .name = "philox",
+                .make = make_training});
+}
+
+}  // namespace graft
