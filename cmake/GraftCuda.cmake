@@ -8,11 +8,12 @@ endif()
 
 if(GRAFT_CUDA STREQUAL "ON")
   if(NOT CMAKE_CUDA_COMPILER)
-    find_program(CMAKE_CUDA_COMPILER nvcc HINTS ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+    find_program(CMAKE_CUDA_COMPILER nvcc HINTS ENV CUDA_PATH /usr/local/cuda
+                 "${GRAFT_PREFIX}/cuda/nvidia/cu13" PATH_SUFFIXES bin)
   endif()
   if(NOT CMAKE_CUDA_COMPILER)
-    message(FATAL_ERROR "GRAFT_CUDA is ON, but nvcc was not found: install the CUDA toolkit 13 or "
-                        "set CMAKE_CUDA_COMPILER")
+    message(FATAL_ERROR "GRAFT_CUDA is ON, but nvcc was not found: call scripts/setup --cuda, "
+                        "install the CUDA toolkit 13, or set CMAKE_CUDA_COMPILER")
   endif()
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES "75-real;90-real;120" CACHE STRING "Cards to compile for")
@@ -25,10 +26,11 @@ if(GRAFT_CUDA STREQUAL "ON")
 elseif(GRAFT_CUDA STREQUAL "EMULATED")
   # Of the toolkit only the headers are used.
   find_path(GRAFT_CUDA_HEADERS cuda_runtime_api.h HINTS ENV CUDA_PATH /usr/local/cuda
-            PATH_SUFFIXES include)
+            "${GRAFT_PREFIX}/cuda/nvidia/cu13" PATH_SUFFIXES include)
   if(NOT GRAFT_CUDA_HEADERS)
-    message(FATAL_ERROR "GRAFT_CUDA is EMULATED, but cuda_runtime_api.h was not found: install the "
-                        "headers of the CUDA toolkit 13 or set GRAFT_CUDA_HEADERS")
+    message(FATAL_ERROR "GRAFT_CUDA is EMULATED, but cuda_runtime_api.h was not found: call "
+                        "scripts/setup --cuda, install the CUDA toolkit 13, or set "
+                        "GRAFT_CUDA_HEADERS")
   endif()
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     message(FATAL_ERROR "GRAFT_CUDA is EMULATED, but threads switch stacks in x86-64 code only")

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/passes/pipeline.h"
+#include "core/runtime/residency.h"
 #include "train/trainable.h"
 
 namespace graft {
@@ -34,17 +35,59 @@ void mark_variables(TrainableModel& made, const TrainOptions& options) {
 void share_with_constant(Graph& graph, const Value& parameter) {
   const Value* const value = graph.find(parameter.name());
   Node* const node = value == nullptr ? nullptr : value->producer();
-  if (node == nullptr || !node->is("Constant") || node->attributes.has("value")) return;
-  node->attributes = {{"value", parameter.initializer()}};
+  if (node == nullptr || !node->is("Constant")) return;
+  const Tensor& tensor = parameter.initializer();
+  if (node->attributes.has("value") &&
+      node->attributes.get_tensor("value").data() == tensor.data()) {
+    return;
+  }
+  node->attributes = {{"value", tensor}};
+}
+
+bool is_variable(const Value* value) {
+  return value != nullptr && value->is_variable;
+}
+
+/// Marks the running statistics that passes::train_mode will mark, in bodies too.
+void mark_statistics(const Graph& graph) {
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, mark_statistics);
+    if (!node->is("BatchNormalization") ||
+        !(is_variable(node->input(1)) || is_variable(node->input(2)))) {
+      continue;
+    }
+    for (const int statistic : {3, 4}) {
+      Value* const value = node->input(statistic);
+      if (value->is_initializer()) value->is_variable = true;
+    }
+  }
+}
+
+/// Brings what the step changes to `target`: beside the variables, running statistics, which nobody
+/// could share once a plan is made, and followers.
+void place(TrainableModel& made, const HostCopies& host_copies, Device& target) {
+  Graph& graph = made.model.graph();
+  if (&target == &cpu() && host_copies.empty()) return;
+  mark_statistics(graph);
+  for (const Tie& tie : made.trained.ties) graph.find(tie.follower)->is_variable = true;
+  host_copies.give_back_all(made.file.graph());
+  host_copies.give_back_variables(graph);
+  place_variables(graph, target, made.file.graph());
+  for (Tie& tie : made.trained.ties) {
+    tie.follower_content = graph.find(tie.follower)->initializer();
+  }
 }
 
 }  // namespace
 
-Model newest_form(const Model& model) {
+Model newest_form(const Model& model, const std::function<void(Graph&)>& mark_variables) {
   Model newest = model.clone();
+  const HostCopies host_copies(newest.graph());
   passes::PassContext context{
       .device = cpu(), .purpose = passes::Purpose::evaluation, .model = &newest};
   passes::run_passes(passes::kNewestForm, newest.graph(), context);
+  if (mark_variables) mark_variables(newest.graph());
+  host_copies.give_back_variables(newest.graph());
   return newest;
 }
 
@@ -52,6 +95,7 @@ TrainableModel prepare_training(const Model& model, const TrainOptions& options,
                                 passes::PassLog* log) {
   TrainableModel made;
   made.file = model.clone();
+  const HostCopies host_copies(made.file.graph());
   separate_parameters(made.file.graph());
   made.model = made.file.clone();
   passes::PassContext context{
@@ -59,6 +103,7 @@ TrainableModel prepare_training(const Model& model, const TrainOptions& options,
   passes::run_passes(passes::kNewestForm, made.model.graph(), context);
   made.trained.ties = tie_initializers(made.model.graph(), options.tied);
   mark_variables(made, options);
+  place(made, host_copies, device(options.device));
   return made;
 }
 
@@ -112,7 +157,11 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
 
 Compiled compile(const Model& model, const TrainOptions& options, const CompileRequest& request) {
   CompiledGraph built = compile_graph(model, options, request);
-  PlanOptions plan{.device = &device(options.device), .poison = options.poison, .log = request.log};
+  PlanOptions plan{.device = &device(options.device),
+                   .fallback = options.fallback,
+                   .records = options.records,
+                   .poison = options.poison,
+                   .log = request.log};
   if (request.kind != StepKind::evaluate) {
     // adr/0011: below, the process itself takes as much.
     constexpr double kShareWorthItsMemory = 0.05;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,13 +11,13 @@
 
 namespace graft {
 
-/// A copy of the model in the newest form, from which evaluation is compiled once what changes
-/// between runs is marked as variable. Throws Error{unsupported} that lists the ops that Graft does
-/// not know.
-Model newest_form(const Model& model);
+/// A copy of the model in the newest form, from which evaluation is compiled. `mark_variables`
+/// marks what changes between runs: on whatever device that lies, the copy shares it. Throws
+/// Error{unsupported} that lists the ops that Graft does not know.
+Model newest_form(const Model& model, const std::function<void(Graph&)>& mark_variables = {});
 
 /// A model made ready to train: a working copy in the newest form that shares the tensors of
-/// `file`, and what the step changes, marked as variables.
+/// `file`, and what the step changes, marked as variables, which lie on the device to train on.
 struct TrainableModel {
   Model
       file;  ///< a copy of the user's model with the initializers that training needs of their own

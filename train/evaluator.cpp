@@ -30,19 +30,21 @@ Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
 Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
     : state_(std::make_unique<State>()) {
   device(options.device);  // throws if there is none
-  state_->model = newest_form(model);
   // Nothing made from what changes between runs is folded into a plan: parameters and, beside them,
   // running statistics and weights that are tied to parameters.
   const std::vector<std::string>& parameters = options.parameters;
-  for (Value* value : state_->model.graph().initializers()) {
-    const Tensor& tensor = value->initializer();
-    const bool may_change = !parameters.empty() && is_float(tensor.dtype()) && tensor.rank() > 0;
-    value->is_variable =
-        may_change || std::ranges::find(parameters, value->name()) != parameters.end();
-  }
+  state_->model = newest_form(model, [&](Graph& graph) {
+    for (Value* value : graph.initializers()) {
+      const Tensor& tensor = value->initializer();
+      const bool may_change = !parameters.empty() && is_float(tensor.dtype()) && tensor.rank() > 0;
+      value->is_variable =
+          may_change || std::ranges::find(parameters, value->name()) != parameters.end();
+    }
+  });
   state_->options.loss = std::move(options.loss);
   state_->options.output = std::move(options.output);
   state_->options.device = std::move(options.device);
+  state_->options.fallback = options.fallback;
 }
 
 Evaluator::~Evaluator() = default;
@@ -62,7 +64,7 @@ Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_
     inputs.push_back(batch.target);
     Plan& plan = s.planned(inputs);
     const Shape& shape = plan.output(1).shape();
-    check_class_targets(s.options.loss, batch.target, class_count(s.options.loss, shape));
+    check_class_targets(s.options.loss, batch.target.to(cpu()), class_count(s.options.loss, shape));
     plan.run(inputs);
     result.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
     result.samples += batch.size;
@@ -104,8 +106,9 @@ std::int64_t count_correct_of(const Tensor& prediction, const Tensor& target, in
 
 std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis) {
   std::int64_t correct = 0;
-  visit_dtype(FloatTypes{}, prediction.dtype(),
-              [&]<class T>() { correct = count_correct_of<T>(prediction, target, class_axis); });
+  visit_dtype(FloatTypes{}, prediction.dtype(), [&]<class T>() {
+    correct = count_correct_of<T>(prediction.to(cpu()), target.to(cpu()), class_axis);
+  });
   return correct;
 }
 

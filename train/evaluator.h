@@ -28,6 +28,8 @@ struct EvaluatorOptions {
   /// The output that the loss judges; empty: the first.
   std::string output = "";
   std::string device = "auto";
+  /// What becomes of ops for which that device has no kernel.
+  Fallback fallback = Fallback::none;
   /// Initializers that are being trained. Where there are any, all float initializers but scalars
   /// are taken to change between runs.
   std::vector<std::string> parameters = {};
@@ -54,7 +56,7 @@ class Evaluator {
 };
 
 /// How many predictions rank their target first. `prediction`: scores along `class_axis`, f32 or
-/// f64; `target`: class indices, one a prediction.
+/// f64; `target`: class indices, one a prediction. They may lie on any device.
 std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis);
 
 }  // namespace graft

@@ -28,11 +28,14 @@ Expr unwidened(Builder& builder, const Expr& gradient) {
   return is_wide ? builder.expr(producer->input(0)) : gradient;
 }
 
-/// Lets state live on in `state`, so that every plan works on the same tensors.
-void keep(const std::vector<Value*>& values, StateTensors& state) {
+/// Lets state live on in `state`, on the device, so that every plan works on the same tensors.
+void keep(const std::vector<Value*>& values, StateTensors& state, Device& device) {
   for (Value* value : values) {
-    const auto [at, is_new] = state.try_emplace(value->name(), value->initializer());
-    if (!is_new) value->set_initializer(at->second);
+    auto at = state.find(value->name());
+    if (at == state.end()) {
+      at = state.emplace(value->name(), value->initializer().to(device)).first;
+    }
+    value->set_initializer(at->second);
   }
 }
 
@@ -116,7 +119,7 @@ std::vector<Expr> StepBuilder::add_gradient_buffers(StateTensors& state) {
         graph_->add_initializer(graph_->unique_name(parameter->name() + ".accumulated"),
                                 Tensor::zeros(parameter->dtype(), parameter->known_shape()));
     buffer->is_variable = true;
-    keep({buffer}, state);
+    keep({buffer}, state, device(options_.device));
     buffers.push_back(builder_->expr(buffer));
   }
   return buffers;
@@ -136,7 +139,7 @@ void StepBuilder::update(const Expr& lr, const Expr& step, const std::vector<Tie
     const AddedUpdate added = add_update(*builder_, *options_.optimizer,
                                          {parameters_[i], unwidened(*builder_, gradients_[i])},
                                          {lr, step}, options_.state_precision);
-    keep(added.state, state);
+    keep(added.state, state, device(options_.device));
     for (const Tie& tie : ties) {
       if (tie.leader == parameters_[i]->name()) update_follower(*graph_, tie, added.parameter);
     }

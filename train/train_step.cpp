@@ -23,8 +23,11 @@ struct PlannedStep {
 
 /// A scalar of the plan; read without an allocation.
 float scalar_value(const Tensor& tensor) {
-  return tensor.dtype() == DType::f64 ? static_cast<float>(*static_cast<double*>(tensor.data()))
-                                      : *static_cast<float*>(tensor.data());
+  const auto read = [&](auto value) {
+    tensor.device().copy_to_host(&value, tensor.data(), sizeof value);
+    return static_cast<float>(value);
+  };
+  return tensor.dtype() == DType::f64 ? read(double{}) : read(float{});
 }
 
 }  // namespace
@@ -85,7 +88,7 @@ PlannedStep TrainStep::State::make_plan(StepKind kind, const std::vector<ValueTy
   return {kind, std::move(made.plan), std::move(made.outputs), classes};
 }
 
-/// Says which batch fits the budget when one like `types` does not.
+/// Says which batch fits the budget, or the device's memory, when one like `types` does not.
 std::string TrainStep::State::largest_batch(StepKind kind, std::vector<ValueType> types) {
   const auto first_dim = [](ValueType& type) {
     return type.shape && type.shape->rank() > 0 ? &(*type.shape)[0] : nullptr;
@@ -126,7 +129,9 @@ const std::shared_ptr<PlannedStep>& TrainStep::State::planned(StepKind kind) {
   try {
     return add_recent(plans, std::make_shared<PlannedStep>(make_plan(kind, types)));
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::memory || options.memory_budget == 0) throw;
+    const bool has_limit =
+        options.memory_budget != 0 || device(options.device).kind() != DeviceKind::cpu;
+    if (error.kind() != ErrorKind::memory || !has_limit) throw;
     fail(ErrorKind::memory, error.what(), largest_batch(kind, types));
   }
 }
@@ -165,7 +170,7 @@ float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
   s.set_inputs(inputs, target);
   const std::shared_ptr<PlannedStep>& planned = s.planned(s.next_kind());
   Plan& plan = planned->plan;
-  check_class_targets(s.options.loss, target, planned->classes);
+  check_class_targets(s.options.loss, target.to(cpu()), planned->classes);
   plan.run(s.plan_inputs, {.step = s.runs});
   ++s.runs;
   if (planned->kind == StepKind::update || planned->kind == StepKind::apply) ++s.updates;
@@ -189,7 +194,9 @@ std::map<std::string, Tensor> TrainStep::gradients() const {
   }
   std::map<std::string, Tensor> gradients;
   for (std::size_t i = 2; i < last.outputs.size(); ++i) {
-    gradients[last.outputs[i]] = last.plan.output(static_cast<int>(i)).clone();
+    const Tensor& gradient = last.plan.output(static_cast<int>(i));
+    gradients[last.outputs[i]] =
+        &gradient.device() == &cpu() ? gradient.clone() : gradient.to(cpu());
   }
   return gradients;
 }

@@ -35,8 +35,14 @@ struct TrainOptions {
   std::vector<std::vector<std::string>> tied = {};
   /// The output that the loss judges; empty: the first.
   std::string output = "";
-  /// The device to train on, by a name that `device()` takes; "auto" is the fastest.
+  /// The device to train on, by a name that `device()` takes. Parameters are moved there, and the
+  /// model shares them: their elements are then seen through `Tensor::to(cpu())`.
   std::string device = "auto";
+  /// What becomes of ops for which that device has no kernel.
+  Fallback fallback = Fallback::none;
+  /// The device gets each step by one call, where it can (PlanOptions::records). The results are
+  /// the same without.
+  bool records = true;
   Precision precision = Precision::f32;
   StatePrecision state_precision = StatePrecision::f32;
   Clip clip = {};
@@ -85,9 +91,9 @@ class TrainStep {
   /// taken and whatever stops training is thrown now. Only types and shapes count.
   void plan(const std::vector<Tensor>& inputs, const Tensor& target);
 
-  /// The judged output in the last step (a view, valid until the next step).
+  /// The judged output in the last step (a view on the step's device, valid until the next step).
   const Tensor& prediction() const;
-  /// Gradients of the last step by parameter name (copies); only without an optimizer.
+  /// Gradients of the last step by parameter name (copies on the CPU); only without an optimizer.
   std::map<std::string, Tensor> gradients() const;
 
   /// The rate of the next update: the base rate, scaled by the schedule.

@@ -45,9 +45,10 @@ class EpochSum {
 };
 
 bool is_finite(const Tensor& tensor) {
+  const Tensor host = tensor.to(cpu());
   bool found = true;
-  visit_dtype(FloatTypes{}, tensor.dtype(), [&]<class T>() {
-    found = std::ranges::all_of(tensor.values<const T>(), [](T x) { return std::isfinite(x); });
+  visit_dtype(FloatTypes{}, host.dtype(), [&]<class T>() {
+    found = std::ranges::all_of(host.values<const T>(), [](T x) { return std::isfinite(x); });
   });
   return found;
 }
@@ -63,6 +64,7 @@ Trainer::Trainer(Model& model, TrainOptions options)
       evaluator_(model, {.loss = options.loss,
                          .output = options.output,
                          .device = options.device,
+                         .fallback = options.fallback,
                          .parameters = step_.parameter_names()}) {}
 
 StepReport Trainer::step(const Batch& batch) {

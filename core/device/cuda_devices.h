@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/device/device.h"
@@ -9,5 +10,8 @@ namespace graft {
 /// The CUDA devices of this machine, or the emulated one; none in a build without CUDA, or where
 /// no driver or no card is.
 std::vector<Device*> cuda_devices();
+
+/// What keeps this build or this machine from using a card, in one line; empty if nothing does.
+std::string why_no_cuda();
 
 }  // namespace graft

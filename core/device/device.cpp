@@ -20,12 +20,15 @@ const std::vector<Device*>& devices() {
 
 Device& device(std::string_view name) {
   if (name == "auto") return cpu();
+  const std::string_view wanted = name == "cuda" ? "cuda:0" : name;
   std::string valid = "auto";
   for (Device* candidate : devices()) {
-    if (candidate->name() == name) return *candidate;
+    if (candidate->name() == wanted) return *candidate;
     valid += ", " + candidate->name();
   }
-  fail(ErrorKind::device, "unknown device '", name, "'; valid here: ", valid);
+  const std::string why = wanted.starts_with("cuda") ? why_no_cuda() : std::string();
+  fail(ErrorKind::device, "unknown device '", name, "'; valid here: ", valid,
+       why.empty() ? "" : "; ", why);
 }
 
 }  // namespace graft

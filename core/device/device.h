@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +15,28 @@ enum class DeviceKind { cpu, cuda };
 /// The kind as a word: "cpu", "cuda".
 std::string_view name(DeviceKind kind);
 
-/// A place that holds memory and runs kernels. Devices live until the process ends.
+/// Work that was recorded once, to be given to its device again and again at the cost of one call.
+/// Addresses are those of the recording; what lies there may change.
+class Replay {
+ public:
+  virtual ~Replay() = default;
+  Replay() = default;
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  /// Gives it to the device; does not wait.
+  virtual void start() = 0;
+};
+
+/// What becomes of an op for which a device has no kernel.
+enum class Fallback {
+  none,  ///< it is an error that lists all such ops
+  cpu,   ///< it runs on the CPU, its operands are copied there and back
+};
+
+/// A place that holds memory and runs kernels. Devices live until the process ends. Kernels,
+/// `copy_async`, `fill` and `call_host` are done one after the other in the order in which they are
+/// given; the CPU does them at once, others may still be at it when the call returns.
 class Device {
  public:
   virtual ~Device() = default;
@@ -34,8 +57,27 @@ class Device {
   /// Copies between host memory and this device; returns when the copy is done.
   virtual void copy_from_host(void* target, const void* source, std::size_t bytes) = 0;
   virtual void copy_to_host(void* target, const void* source, std::size_t bytes) = 0;
-  /// Waits for all work given to this device.
+  /// Waits for all work given to this device; throws what went wrong with it.
   virtual void synchronize() = 0;
+
+  /// Copies within this device, or between it and host memory from `allocate_host`, which stays as
+  /// it is until the copy is done.
+  virtual void copy_async(void* target, const void* source, std::size_t bytes) = 0;
+  /// Sets every byte.
+  virtual void fill(void* target, int byte, std::size_t bytes) = 0;
+  /// Calls function(data) on the host, where it gives no work to a device.
+  virtual void call_host(void (*function)(void*), void* data) = 0;
+
+  /// Host memory that the device reads and writes while the CPU goes on. Throws Error{memory}.
+  virtual std::shared_ptr<void> allocate_host(std::size_t bytes) = 0;
+
+  /// Records what `body` gives to the device, which does not run now. `body` neither waits nor
+  /// allocates; what it throws leaves nothing recorded. Null on a device where that saves nothing,
+  /// and `body` is not called. Throws Error{device} if it cannot be recorded.
+  virtual std::unique_ptr<Replay> record(const std::function<void()>& body) = 0;
+  /// Whoever gives work from several threads holds this meanwhile: what one records must not
+  /// contain the work of another.
+  virtual std::unique_lock<std::recursive_mutex> take_turn() = 0;
 
   static constexpr std::size_t kAlignment = 64;
 };
@@ -46,7 +88,8 @@ Device& cpu();
 /// All devices of this machine that this build has kernels for, the CPU first.
 const std::vector<Device*>& devices();
 
-/// The device of that name; "auto" is the fastest that plans run on, which is the CPU.
+/// The device of that name; "cuda" is the first card, "auto" the fastest device that every net runs
+/// on, which is the CPU.
 /// Throws Error{device} for another name; the message lists the valid ones.
 Device& device(std::string_view name);
 

@@ -6,4 +6,8 @@ std::vector<Device*> cuda_devices() {
   return {};
 }
 
+std::string why_no_cuda() {
+  return "cuda: this build has none; see docs/gpu.md";
+}
+
 }  // namespace graft

@@ -129,6 +129,7 @@ namespace {
 
 /// Through f32: by blocks where it can be, so that no operand is in memory twice.
 PreparedKernel find_kernel_as_f32(const Node& node, Device& device) {
+  if (device.kind() != DeviceKind::cpu) return {};  // the loops that convert run on the host
   if (RunFunction run = run_as_f32(node, device)) {
     const KernelRequest request(node, device);
     return {elementwise_kernel(request, std::move(run)), "as_f32"};

@@ -25,6 +25,8 @@ struct KernelArgs {
   std::span<void* const> outputs;
   /// As many bytes as the factory asked for, aligned to Device::kAlignment; not initialised.
   void* workspace;
+  /// Lies where the operands lie: a kernel of another device hands the address on, so that recorded
+  /// work reads it when it runs.
   const RunState* run;
 
   /// Null when left out.

@@ -9,6 +9,7 @@
 #include "core/base/limits.h"
 #include "core/graph/print.h"
 #include "core/graph/verify.h"
+#include "core/ops/registry.h"
 #include "core/passes/order_nodes.h"
 #include "core/passes/pass.h"
 
@@ -95,13 +96,16 @@ constexpr Pass kGradientModelPasses[] = {
 
 constexpr Pass kForwardPasses[] = {
     {"split_stacks", on<split_stacks>},
-    {"fuse_attention", on<fuse_attention>},
+    {.name = "fuse_attention", .run = on<fuse_attention>, .makes = "TiledAttention"},
     {"skip_row_transposes", on<skip_row_transposes>},
     {"fuse_layer_norm", on<fuse_layer_norm>},
     {"name_activations", on<name_activations>},
     {"pool_before_relu", on<pool_before_relu>},
     {.name = "compute_in_bf16", .run = on<compute_in_bf16>, .precision = Precision::bf16},
-    {.name = "fuse_feed_forward", .run = on<fuse_feed_forward>, .precision = Precision::f32},
+    {.name = "fuse_feed_forward",
+     .run = on<fuse_feed_forward>,
+     .precision = Precision::f32,
+     .makes = "FeedForward"},
     {"add_in_products", on<add_in_products>, kForInference},
 };
 
@@ -127,14 +131,20 @@ constexpr Pass kTrainingFormPasses[] = {
 constexpr Pass kForwardWithLossPasses[] = {
     {"decompose", on<decompose>},
     {"forward", all<kForward>},
-    {"keep_argmax", on<keep_argmax>, kForTraining},
+    {.name = "keep_argmax",
+     .run = on<keep_argmax>,
+     .purpose = kForTraining,
+     .makes = "MaxPoolWithArgmax"},
 };
 
 constexpr Pass kWholeStepPasses[] = {
     {"settle", all<kSettle>},
     {"fuse_activations", on<fuse_activations>, kForTraining},
     {"add_in_products", on<add_in_products>, kForTraining},
-    {"fuse_product_updates", on<fuse_product_updates>, kForTraining},
+    {.name = "fuse_product_updates",
+     .run = on<fuse_product_updates>,
+     .purpose = kForTraining,
+     .makes = "SgdProductUpdate"},
 };
 
 constexpr Pass kPlanningPasses[] = {
@@ -193,6 +203,14 @@ bool run_stage(std::string_view name, Graph& graph, PassContext& context,
   return changed;
 }
 
+namespace {
+
+bool has_kernel(Device& device, std::string_view op) {
+  return op.empty() || !KernelRegistry::instance().find(device.kind(), op, kInternalDomain).empty();
+}
+
+}  // namespace
+
 bool run_passes(const Pipeline& pipeline, Graph& graph, PassContext& context) {
   bool any = false;
   bool changed = false;
@@ -203,7 +221,8 @@ bool run_passes(const Pipeline& pipeline, Graph& graph, PassContext& context) {
     const Pass& pass = pipeline.passes[i];
     const bool is_wanted = pass.purpose.value_or(context.purpose) == context.purpose &&
                            pass.precision.value_or(context.precision) == context.precision &&
-                           pass.name != context.without && (!pass.follows_change || changed);
+                           pass.name != context.without && (!pass.follows_change || changed) &&
+                           has_kernel(context.device, pass.makes);
     if (!is_wanted) continue;
     if (pass.restarts) {
       visits += static_cast<std::int64_t>(graph.node_count());

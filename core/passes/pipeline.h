@@ -50,6 +50,8 @@ struct Pass {
   bool restarts = false;
   /// It runs only if the pass before it has changed something.
   bool follows_change = false;
+  /// The op of Graft's own that it makes: without a kernel for that, it does not run.
+  std::string_view makes{};
 };
 
 /// Passes in the order in which they run, and what the list is called.

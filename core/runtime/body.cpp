@@ -62,7 +62,7 @@ class Closer {
 
 }  // namespace
 
-Body::Body(const Graph& body, Device& device) {
+Body::Body(const Graph& body) {
   std::unique_ptr<Graph> graph = body.clone();
   const std::vector<Value*> arguments = passes::required_inputs(*graph);
   argument_count_ = static_cast<int>(arguments.size());
@@ -72,7 +72,7 @@ Body::Body(const Graph& body, Device& device) {
   }
   for (const Value* output : graph->outputs()) outputs_.push_back(output->type());
   captures_ = Closer(*graph).run();
-  program_ = std::make_unique<Program>(std::move(graph), device);
+  program_ = std::make_unique<Program>(std::move(graph));
 }
 
 }  // namespace graft

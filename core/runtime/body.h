@@ -8,10 +8,11 @@
 namespace graft {
 
 /// The body of an If, a Loop or a Scan, cut out of its graph: what it reads from outside has become
-/// further inputs; outer constants have become its own.
+/// further inputs; outer constants have become its own. It runs on the CPU, as all that runs
+/// between plans.
 class Body {
  public:
-  Body(const Graph& body, Device& device);
+  explicit Body(const Graph& body);
 
   /// Values of outer graphs, in the order of the further inputs.
   const std::vector<Value*>& captures() const { return captures_; }

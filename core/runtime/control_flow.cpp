@@ -14,12 +14,12 @@ namespace {
 using Data = std::vector<Datum>;
 using DataSpan = std::span<const Datum>;
 
-std::shared_ptr<Body> make_body(const Node& node, std::string_view attribute, Device& device) {
+std::shared_ptr<Body> make_body(const Node& node, std::string_view attribute) {
   const Attribute* const found = node.attributes.find(attribute);
   const auto* const graph =
       found == nullptr ? nullptr : std::get_if<std::shared_ptr<Graph>>(&found->value);
   if (graph == nullptr) fail(ErrorKind::model, node.label(), ": has no graph '", attribute, "'");
-  return std::make_shared<Body>(**graph, device);
+  return std::make_shared<Body>(**graph);
 }
 
 bool truth(const Node& node, const Datum& datum) {
@@ -74,9 +74,9 @@ class Collected {
   std::vector<Tensor> entries_;
 };
 
-NodeCall make_if(const Node& node, Device& device) {
-  const auto chosen = make_body(node, "then_branch", device);
-  const auto other = make_body(node, "else_branch", device);
+NodeCall make_if(const Node& node) {
+  const auto chosen = make_body(node, "then_branch");
+  const auto other = make_body(node, "else_branch");
   check_counts(node, *chosen, 0, node.output_count());
   check_counts(node, *other, 0, node.output_count());
   NodeCall call;
@@ -121,8 +121,8 @@ Data run_loop(const Node& node, Body& body, DataSpan inputs) {
   return results;
 }
 
-NodeCall make_loop(const Node& node, Device& device) {
-  const auto body = make_body(node, "body", device);
+NodeCall make_loop(const Node& node) {
+  const auto body = make_body(node, "body");
   NodeCall call;
   call.reads.assign(node.inputs().begin(), node.inputs().end());
   call.reads.resize(std::max<std::size_t>(call.reads.size(), 2));
@@ -189,8 +189,8 @@ Data run_scan(const Node& node, Body& body, DataSpan inputs, std::size_t scan_co
   return state;
 }
 
-NodeCall make_scan(const Node& node, Device& device) {
-  const auto body = make_body(node, "body", device);
+NodeCall make_scan(const Node& node) {
+  const auto body = make_body(node, "body");
   const std::int64_t scan_count = node.attributes.get_int("num_scan_inputs", 0);
   if (scan_count < 1 || scan_count > node.input_count()) {
     fail(ErrorKind::model, node.label(), ": num_scan_inputs is ", scan_count, " of ",
@@ -232,8 +232,8 @@ Data run_map(const Node& node, Body& body, DataSpan inputs) {
   return {std::make_move_iterator(results.begin()), std::make_move_iterator(results.end())};
 }
 
-NodeCall make_map(const Node& node, Device& device) {
-  const auto body = make_body(node, "body", device);
+NodeCall make_map(const Node& node) {
+  const auto body = make_body(node, "body");
   NodeCall call;
   call.reads.assign(node.inputs().begin(), node.inputs().end());
   check_counts(node, *body, call.reads.size(), node.output_count());
@@ -244,11 +244,11 @@ NodeCall make_map(const Node& node, Device& device) {
 
 }  // namespace
 
-NodeCall make_control_call(const Node& node, Device& device) {
-  if (node.is("If")) return make_if(node, device);
-  if (node.is("Loop")) return make_loop(node, device);
-  if (node.is("Scan")) return make_scan(node, device);
-  if (node.is("SequenceMap")) return make_map(node, device);
+NodeCall make_control_call(const Node& node) {
+  if (node.is("If")) return make_if(node);
+  if (node.is("Loop")) return make_loop(node);
+  if (node.is("Scan")) return make_scan(node);
+  if (node.is("SequenceMap")) return make_map(node);
   fail(ErrorKind::unsupported, node.label(), ": Graft does not run bodies of this op");
 }
 

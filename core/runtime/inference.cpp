@@ -1,17 +1,20 @@
 #include "core/runtime/inference.h"
 
 #include "core/passes/pipeline.h"
+#include "core/runtime/residency.h"
 
 namespace graft {
 
 Model inference_form(const Model& model, bool weights_change, passes::PassLog* log) {
   Model copy = model.clone();
+  const HostCopies host_copies(copy.graph());
   passes::PassContext context{.device = cpu(), .model = &copy, .log = log};
   passes::run_passes(passes::kNewestForm, copy.graph(), context);
   for (Value* initializer : copy.graph().initializers()) {
     initializer->is_variable =
         weights_change && is_float(initializer->dtype()) && initializer->initializer().rank() > 0;
   }
+  host_copies.give_back_variables(copy.graph());
   return copy;
 }
 

@@ -71,10 +71,10 @@ std::vector<Datum> evaluate_alone(const Node& node, std::span<const Datum> input
 
 }  // namespace
 
-NodeCall make_call(const Node& node, Device& device) {
+NodeCall make_call(const Node& node) {
   bool has_body = false;
   for_each_body(node, [&](const Graph&) { has_body = true; });
-  if (has_body) return make_control_call(node, device);
+  if (has_body) return make_control_call(node);
   NodeCall call;
   call.reads.assign(node.inputs().begin(), node.inputs().end());
   const OpDef& def = OpRegistry::instance().get(node);

@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "core/device/device.h"
 #include "core/graph/graph.h"
 #include "core/tensor/datum.h"
 
@@ -22,9 +21,9 @@ struct NodeCall {
 /// of their bodies; others by a kernel for the data that come, all of which are then known: that
 /// makes shapes of what is computed (the target of a Reshape, the end of a Range). The node must
 /// outlive the call.
-NodeCall make_call(const Node& node, Device& device);
+NodeCall make_call(const Node& node);
 
 /// If, Loop, Scan, SequenceMap: nodes that run bodies.
-NodeCall make_control_call(const Node& node, Device& device);
+NodeCall make_control_call(const Node& node);
 
 }  // namespace graft

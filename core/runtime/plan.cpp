@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <optional>
 
 #include "core/base/parallel.h"
 #include "core/base/pointer_map.h"
@@ -12,6 +12,9 @@
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena.h"
 #include "core/runtime/budget.h"
+#include "core/runtime/input_slots.h"
+#include "core/runtime/plan_kernels.h"
+#include "core/runtime/residency.h"
 
 namespace graft {
 namespace {
@@ -51,13 +54,17 @@ struct Plan::State {
   std::vector<void*> pointers;
   std::vector<Patch> patches;
   std::vector<void*> bound_inputs;
+  std::optional<InputSlots> slots;  // on another device than the CPU
+  std::optional<InitializerCopies> initializers;
   std::vector<Tensor> outputs;
   std::vector<std::vector<Dead>> dead_after;  // only when poisoning
   bool profiling = false;
   std::vector<double> seconds;
+  std::unique_ptr<Replay> replay;  // of `execute`; the last, since it holds addresses of the rest
 
   Arena fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::PassContext& context);
   void prepare(passes::PassContext& context);
+  void place_operands();
   void connect();
   void collect_dead();
   void view_outputs(bool only_of_inputs);
@@ -65,10 +72,12 @@ struct Plan::State {
     return static_cast<std::byte*>(arena.data()) + offset;
   }
   void* address(const Value* value) const;
+  void check_inputs(std::span<const Tensor> given) const;
   void bind(std::span<const Tensor> given);
   KernelArgs arguments(const Step& step, const RunState& run) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
+  void run(std::span<const Tensor> given, const RunState& run);
 };
 
 /// Places everything, within the budget. Adds kernels for nodes that are added.
@@ -92,7 +101,7 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
   });
   for (const passes::Repeat& repeat : fitting.repeats) {
     if (kernels.contains(repeat.original)) {
-      kernels[repeat.node] = prepare_kernel(*repeat.node, *options.device);
+      kernels[repeat.node] = PlanKernels(*options.device, options.fallback).make(*repeat.node);
     }
   }
   return std::move(fitting.arena);
@@ -104,11 +113,13 @@ void Plan::State::prepare(passes::PassContext& context) {
   Kernels kernels;
   WorkspaceBytes workspaces;
   passes::run_stage("prepare_kernels", *graph, context, [&] {
+    PlanKernels maker(*options.device, options.fallback);
     for (const Node* node : kernel_nodes(*graph)) {
-      PreparedKernel kernel = prepare_kernel(*node, *options.device);
+      PreparedKernel kernel = maker.make(*node);
       workspaces[node] = kernel.workspace_bytes;
       kernels[node] = std::move(kernel);
     }
+    maker.refuse_missing();
     return false;
   });
   layout = fit(workspaces, kernels, context);
@@ -120,6 +131,16 @@ void Plan::State::prepare(passes::PassContext& context) {
   }
 }
 
+/// What lies outside the arena.
+void Plan::State::place_operands() {
+  Device& device = *options.device;
+  initializers.emplace(*graph, device);
+  bound_inputs.resize(inputs.size());
+  if (device.kind() == DeviceKind::cpu) return;
+  slots.emplace(input_specs, device);
+  for (std::size_t i = 0; i < inputs.size(); ++i) bound_inputs[i] = slots->input(i);
+}
+
 void* Plan::State::address(const Value* value) const {
   const Storage& one = layout.storage[value];
   switch (one.place) {
@@ -127,7 +148,7 @@ void* Plan::State::address(const Value* value) const {
       return in_arena(
           layout.storage_offsets[static_cast<std::size_t>(layout.storage.of_value.at(value))]);
     case Storage::Place::initializer:
-      return one.elements;
+      return initializers->address(*one.initializer);
     case Storage::Place::input:
       break;
   }
@@ -170,7 +191,7 @@ void Plan::State::view_outputs(bool only_of_inputs) {
   }
 }
 
-void Plan::State::bind(std::span<const Tensor> given) {
+void Plan::State::check_inputs(std::span<const Tensor> given) const {
   if (given.size() != inputs.size()) {
     fail(ErrorKind::argument, "the plan has ", inputs.size(), " inputs, got ", given.size());
   }
@@ -180,12 +201,15 @@ void Plan::State::bind(std::span<const Tensor> given) {
       fail(ErrorKind::shape, "input '", inputs[i]->name(), "' was planned as ",
            describe(want.dtype, want.shape), ", got ", describe(given[i]));
     }
-    if (&given[i].device() != options.device) {
+    if (!slots && &given[i].device() != options.device) {
       fail(ErrorKind::device, "input '", inputs[i]->name(), "' lies on ", given[i].device().name(),
            ", the plan runs on ", options.device->name());
     }
-    bound_inputs[i] = given[i].data();
   }
+}
+
+void Plan::State::bind(std::span<const Tensor> given) {
+  for (std::size_t i = 0; i < given.size(); ++i) bound_inputs[i] = given[i].data();
   for (const Patch& patch : patches) {
     pointers[patch.pointer] = bound_inputs[static_cast<std::size_t>(patch.input_index)];
   }
@@ -209,19 +233,41 @@ void Plan::State::execute(const RunState& run) {
 void Plan::State::execute_with_checks(const RunState& run) {
   using Clock = std::chrono::steady_clock;
   constexpr int kNanBits = 0xff;
-  if (options.poison) std::memset(arena.data(), kNanBits, arena.bytes());
+  Device& device = *options.device;
+  if (options.poison) device.fill(arena.data(), kNanBits, arena.bytes());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     const Clock::time_point start = Clock::now();
     step.kernel.run(arguments(step, run));
     if (profiling) {
-      options.device->synchronize();
+      device.synchronize();
       seconds[i] += std::chrono::duration<double>(Clock::now() - start).count();
     }
     if (!options.poison) continue;
-    std::memset(step.workspace, kNanBits, step.kernel.workspace_bytes);
-    for (const Dead& dead : dead_after[i]) std::memset(dead.memory, kNanBits, dead.bytes);
+    device.fill(step.workspace, kNanBits, step.kernel.workspace_bytes);
+    for (const Dead& dead : dead_after[i]) device.fill(dead.memory, kNanBits, dead.bytes);
   }
+}
+
+void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
+  const DenormalsFlushed flushed;
+  const auto turn = options.device->take_turn();
+  check_inputs(given);
+  initializers->refresh();
+  if (slots) {
+    slots->upload(given, run);
+  } else {
+    bind(given);
+  }
+  const RunState& state = slots ? *slots->run_state() : run;
+  if (options.poison || profiling) {
+    execute_with_checks(state);
+  } else if (replay != nullptr) {
+    replay->start();
+  } else {
+    execute(state);
+  }
+  options.device->synchronize();
 }
 
 Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
@@ -233,18 +279,20 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   for (const Value* input : state_->inputs) {
     state_->input_specs.push_back({input->dtype(), input->known_shape()});
   }
-  if (options.poison && options.device->kind() != DeviceKind::cpu) {
-    fail(ErrorKind::argument, "poisoning needs the cpu, not ", options.device->name());
-  }
   passes::PassContext context{.device = *options.device,
                               .without = options.fuses_chains ? "" : "fuse_chains",
                               .log = options.log};
   passes::run_passes(passes::kPlanning, *state_->graph, context);
   state_->prepare(context);
-  state_->bound_inputs.resize(state_->inputs.size());
+  state_->place_operands();
   state_->connect();
   state_->view_outputs(false);
   if (options.poison) state_->collect_dead();
+  if (options.records) {
+    const auto turn = options.device->take_turn();
+    State& s = *state_;
+    s.replay = options.device->record([&s] { s.execute(*s.slots->run_state()); });
+  }
 }
 
 Plan::~Plan() = default;
@@ -259,14 +307,7 @@ bool Plan::accepts(std::span<const Tensor> inputs) const {
 }
 
 void Plan::run(std::span<const Tensor> inputs, const RunState& run) {
-  const DenormalsFlushed flushed;
-  state_->bind(inputs);
-  if (state_->options.poison || state_->profiling) {
-    state_->execute_with_checks(run);
-  } else {
-    state_->execute(run);
-  }
-  state_->options.device->synchronize();
+  state_->run(inputs, run);
 }
 
 const Tensor& Plan::output(int index) const {

@@ -20,6 +20,10 @@ struct PassLog;
 
 struct PlanOptions {
   Device* device = &cpu();
+  Fallback fallback = Fallback::none;
+  /// Where the device can, what a run does is recorded once and given to it by one call each time.
+  /// The results are the same without.
+  bool records = true;
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
   /// before it is written then shows. For tests; slow.
   bool poison = false;
@@ -43,8 +47,9 @@ struct PlanOptions {
 /// construction `run` neither allocates nor looks anything up. Not for use by two threads at once.
 class Plan {
  public:
-  /// Takes the graph. Throws Error{unsupported} naming the node if a kernel is missing,
-  /// Error{memory} if the arena cannot be had, or if the budget cannot be met.
+  /// Takes the graph. Throws Error{unsupported} naming the node if a kernel is missing, or all ops
+  /// without one on another device than the CPU; Error{memory} if the arena cannot be had, or if
+  /// the budget cannot be met.
   explicit Plan(std::unique_ptr<Graph> graph, const PlanOptions& options = {});
   ~Plan();
   Plan(Plan&&) noexcept;
@@ -53,11 +58,13 @@ class Plan {
   /// Whether `run` takes these inputs. Does not allocate.
   bool accepts(std::span<const Tensor> inputs) const;
 
-  /// `inputs`: one tensor a required graph input, in order, on the plan's device, of the planned
-  /// type and shape. Throws Error{shape} otherwise.
+  /// `inputs`: one tensor a required graph input, in order, of the planned type and shape. A plan
+  /// on the CPU reads them where they lie, which is there; others copy them to the device from
+  /// wherever they are. Throws Error{shape} or Error{device} otherwise. Returns when all is done.
   void run(std::span<const Tensor> inputs, const RunState& state = {});
 
-  /// A view of graph output `index`; its elements are valid until the next run or the plan's end.
+  /// A view of graph output `index`, on the plan's device; its elements are valid until the next
+  /// run or the plan's end.
   const Tensor& output(int index) const;
   int output_count() const;
 

@@ -15,20 +15,21 @@ constexpr int kMostSegments = 64;
 
 struct Program::State {
   Stage first;
-  Device* device;
+  PlanOptions options;
   int segment_count = 0;
 
   Segment& segment_for(Stage& stage, std::span<const Datum> inputs) {
     const auto accepts = [&](const auto& segment) { return segment->accepts(inputs); };
     if (auto* const found = find_recent(stage.segments, accepts)) return **found;
-    auto built = build_segment(stage, inputs, *device);
+    auto built = build_segment(stage, inputs, options);
     ++segment_count;
     return *add_recent(stage.segments, std::move(built));
   }
 };
 
-Program::Program(std::unique_ptr<Graph> graph, Device& device) : state_(std::make_unique<State>()) {
-  state_->device = &device;
+Program::Program(std::unique_ptr<Graph> graph, const PlanOptions& options)
+    : state_(std::make_unique<State>()) {
+  state_->options = options;
   state_->first.places.resize(graph->outputs().size());
   std::iota(state_->first.places.begin(), state_->first.places.end(), 0);
   state_->first.graph = std::move(graph);
@@ -47,7 +48,7 @@ std::vector<Datum> Program::run(std::span<const Datum> inputs) {
   std::vector<Datum> data(inputs.begin(), inputs.end());
   for (Stage* stage = &state_->first; stage != nullptr;) {
     Segment& segment = state_->segment_for(*stage, data);
-    const std::vector<Datum> slots = segment.run(data, *state_->device);
+    const std::vector<Datum> slots = segment.run(data);
     for (const Segment::Result& result : segment.results) {
       const Datum& datum = slots[static_cast<std::size_t>(result.slot)];
       results[static_cast<std::size_t>(result.place)] =

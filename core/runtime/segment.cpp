@@ -52,7 +52,7 @@ bool must_be_called(const Node& node) {
 }
 
 /// Whether a kernel can be made without knowing the elements of inputs.
-bool has_kernel(const Node& node, Device& device) {
+bool has_kernel(const Node& node) {
   const auto asked_for = [](const Value* input) {
     return input != nullptr && may_be_asked_for(*input);
   };
@@ -62,7 +62,7 @@ bool has_kernel(const Node& node, Device& device) {
     return true;
   }
   try {
-    prepare_kernel(node, device);
+    prepare_kernel(node, cpu());  // what other devices ask for, the CPU asks for too
     return true;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unsupported) throw;
@@ -96,7 +96,8 @@ void remove_unneeded(Graph& graph) {
 
 class SegmentBuilder {
  public:
-  SegmentBuilder(const Stage& stage, Device& device) : stage_(stage), device_(device) {}
+  SegmentBuilder(const Stage& stage, const PlanOptions& options)
+      : stage_(stage), options_(options) {}
 
   std::unique_ptr<Segment> run(std::span<const Datum> inputs) {
     bind(inputs);
@@ -124,7 +125,7 @@ class SegmentBuilder {
         segment_->types.push_back({});
       }
     }
-    segment_->graph = inference_graph(*stage_.graph, std::move(types), device_);
+    segment_->graph = inference_graph(*stage_.graph, std::move(types), *options_.device);
     int slot = 0;
     for (const Value* input : passes::required_inputs(graph())) slot_of_[input] = slot++;
   }
@@ -155,7 +156,7 @@ class SegmentBuilder {
   bool can_be_planned(const Node& node) const {
     return !must_be_called(node) && std::ranges::all_of(node.inputs(), is_planned_type) &&
            !any_value(node, [](const Value* value) { return !is_planned_type(value); }) &&
-           has_kernel(node, device_);
+           has_kernel(node);
   }
 
   /// The outputs of nodes, in order, that are in `set` and needed outside the plan.
@@ -190,7 +191,7 @@ class SegmentBuilder {
         segment_->plan_inputs.push_back(slot_of_.at(input));
       }
     }
-    segment_->plan.emplace(std::move(plan), PlanOptions{.device = &device_});
+    segment_->plan.emplace(std::move(plan), options_);
   }
 
   int slot(const Value& value) {
@@ -206,7 +207,7 @@ class SegmentBuilder {
     for (const Value* output : needed_of(called_)) slot_of_[output] = segment_->slot_count++;
     for (const Node* node : called_nodes_) {
       Segment::Call call;
-      call.call = make_call(*node, device_);
+      call.call = make_call(*node);
       for (const Value* read : call.call.reads) {
         call.reads.push_back(read == nullptr ? -1 : slot(*read));
       }
@@ -273,7 +274,7 @@ class SegmentBuilder {
   }
 
   const Stage& stage_;
-  Device& device_;
+  const PlanOptions& options_;
   std::unique_ptr<Segment> segment_ = std::make_unique<Segment>();
   std::unordered_map<const Value*, int> slot_of_;
   ValueSet planned_;
@@ -294,18 +295,19 @@ bool Segment::accepts(std::span<const Datum> inputs) const {
       inputs, types, [](const Datum& datum, const DatumType& type) { return type.fits(datum); });
 }
 
-std::vector<Datum> Segment::run(std::span<const Datum> inputs, Device& device) {
+std::vector<Datum> Segment::run(std::span<const Datum> inputs) {
   std::vector<Datum> slots(inputs.begin(), inputs.end());
   slots.resize(static_cast<std::size_t>(slot_count));
   const auto at = [&](int slot) -> Datum& { return slots[static_cast<std::size_t>(slot)]; };
   for (const Constant& constant : constants) at(constant.slot) = constant.tensor.to(cpu());
   if (plan) {
     std::vector<Tensor> tensors;
-    for (const int slot : plan_inputs) tensors.push_back(at(slot).tensor().to(device));
+    for (const int slot : plan_inputs) tensors.push_back(at(slot).tensor());
     plan->run(tensors);
     for (int i = 0; i < plan->output_count(); ++i) {
       // Copied even on the CPU: the plan's memory is overwritten by its next run.
-      at(first_plan_output + i) = plan->output(i).clone().to(cpu());
+      const Tensor& output = plan->output(i);
+      at(first_plan_output + i) = &output.device() == &cpu() ? output.clone() : output.to(cpu());
     }
   }
   for (Call& one : calls) {
@@ -320,8 +322,8 @@ std::vector<Datum> Segment::run(std::span<const Datum> inputs, Device& device) {
 }
 
 std::unique_ptr<Segment> build_segment(const Stage& stage, std::span<const Datum> inputs,
-                                       Device& device) {
-  return SegmentBuilder(stage, device).run(inputs);
+                                       const PlanOptions& options) {
+  return SegmentBuilder(stage, options).run(inputs);
 }
 
 }  // namespace graft

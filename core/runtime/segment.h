@@ -62,12 +62,12 @@ struct Segment {
 
   bool accepts(std::span<const Datum> inputs) const;
   /// Fills the slots. Plan outputs are copied to the CPU.
-  std::vector<Datum> run(std::span<const Datum> inputs, Device& device);
+  std::vector<Datum> run(std::span<const Datum> inputs);
 };
 
 /// Binds the inputs, settles the graph, and divides its nodes into those that the plan holds, those
-/// that are called after it, and the rest. Throws what planning throws.
+/// that are called after it, on the CPU, and the rest. Throws what planning throws.
 std::unique_ptr<Segment> build_segment(const Stage& stage, std::span<const Datum> inputs,
-                                       Device& device);
+                                       const PlanOptions& options);
 
 }  // namespace graft

@@ -41,7 +41,7 @@ Session::Session(const Model& model, const SessionOptions& options)
     state_->output_names.push_back(output->name());
   }
   state_->program.emplace(inference_form(model, options.weights_change).take_graph(),
-                          *options.device);
+                          PlanOptions{.device = options.device, .fallback = options.fallback});
 }
 
 Session::~Session() = default;

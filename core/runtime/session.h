@@ -13,6 +13,7 @@ namespace graft {
 
 struct SessionOptions {
   Device* device = &cpu();
+  Fallback fallback = Fallback::none;
   /// The model's weights change between runs (it is being trained): nothing computed from float
   /// initializers but scalars is folded into the plan.
   bool weights_change = false;

@@ -16,8 +16,7 @@ class Assigner {
 
   StorageMap run() {
     for (const Value* initializer : graph_.initializers()) {
-      add(initializer,
-          {.place = Storage::Place::initializer, .elements = initializer->initializer().data()});
+      add(initializer, {.place = Storage::Place::initializer, .initializer = initializer});
     }
     int input_index = 0;
     for (const Value* input : passes::required_inputs(graph_)) {

@@ -20,7 +20,7 @@ struct Storage {
   int first = 0;
   int last = 0;
   int input_index = -1;
-  void* elements = nullptr;  ///< of an initializer
+  const Value* initializer = nullptr;
 };
 
 /// Which memory each value lives in.

@@ -33,9 +33,10 @@ To convert(From value) {
 /// The elements of `tensor` as T. Throws Error{type} when its type is not in AllTypes.
 template <class T>
 std::vector<T> converted(const Tensor& tensor, std::string_view wanted) {
-  std::vector<T> result(static_cast<std::size_t>(tensor.size()));
-  const bool ok = visit_dtype(AllTypes{}, tensor.dtype(), [&]<class From>() {
-    std::ranges::transform(tensor.values<const From>(), result.begin(),
+  const Tensor host = tensor.to(cpu());
+  std::vector<T> result(static_cast<std::size_t>(host.size()));
+  const bool ok = visit_dtype(AllTypes{}, host.dtype(), [&]<class From>() {
+    std::ranges::transform(host.values<const From>(), result.begin(),
                            [](From value) { return convert<T>(value); });
   });
   if (!ok) fail(ErrorKind::type, "cannot read ", describe(tensor), " as ", wanted);
@@ -54,7 +55,10 @@ Tensor Tensor::empty(DType dtype, const Shape& shape, Device& device) {
 }
 
 Tensor Tensor::zeros(DType dtype, const Shape& shape, Device& device) {
-  return full(dtype, shape, 0.0, device);
+  if (device.kind() == DeviceKind::cpu) return full(dtype, shape, 0.0);
+  Tensor result = empty(dtype, shape, device);
+  device.fill(result.data(), 0, result.bytes());
+  return result;
 }
 
 Tensor Tensor::full(DType dtype, const Shape& shape, double value, Device& device) {
@@ -113,8 +117,10 @@ Tensor Tensor::reshaped(const Shape& shape) const {
 
 Tensor Tensor::clone() const {
   if (!defined() || dtype_ == DType::string) return *this;
-  if (device_->kind() != DeviceKind::cpu) return to(cpu()).to(*device_);
-  return from_bytes(dtype_, shape_, data_, bytes());
+  if (device_->kind() == DeviceKind::cpu) return from_bytes(dtype_, shape_, data_, bytes());
+  Tensor result = empty(dtype_, shape_, *device_);
+  device_->copy_async(result.data(), data_, bytes());
+  return result;
 }
 
 Tensor Tensor::to(Device& device) const {
@@ -149,6 +155,7 @@ void Tensor::copy_from(const Tensor& source) const {
   if (source.dtype() != dtype_ || source.shape() != shape_) {
     fail(ErrorKind::shape, "cannot copy ", describe(source), " into ", describe(*this));
   }
+  if (&source.device() == device_) return device_->copy_async(data_, source.data(), bytes());
   const Tensor host = source.to(cpu());
   device_->copy_from_host(data_, host.data(), bytes());
 }

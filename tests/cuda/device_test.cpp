@@ -115,9 +115,9 @@ class Descent {
 TEST(CudaDevice, ReplayGivesTheBitsOfPlainRuns) {
   Descent plain;
   Descent recorded;
-  const Replay replay = card().record([&] { recorded.give_step(); });
+  const std::unique_ptr<Replay> replay = card().record([&] { recorded.give_step(); });
   const std::vector<float> expected = plain.run([&] { plain.give_step(); });
-  EXPECT_EQ(recorded.run([&] { replay.start(); }), expected);
+  EXPECT_EQ(recorded.run([&] { replay->start(); }), expected);
   EXPECT_NE(expected[0], 1.0F);
 }
 

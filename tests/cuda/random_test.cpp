@@ -124,12 +124,12 @@ TEST(RandomOnCard, DropoutHasTheBitsOfTheCpu) {
   OnCard x(numbers);
   OnCard step(std::vector<std::uint64_t>{kStep - 1});
   OnCard mask(std::vector<std::uint8_t>(std::size_t{kSize}));
-  const Replay replay = card().record([&] {
+  const std::unique_ptr<Replay> replay = card().record([&] {
     dropout.run(x.data(), x.data(), reinterpret_cast<bool*>(mask.data()), step.data(),
                 card().stream());
   });
   card().copy_from_host(step.data(), &kStep, sizeof kStep);  // it is read when the replay runs
-  replay.start();
+  replay->start();
   EXPECT_EQ(x.read(), wanted);
   const auto& kept = mask.read();
   for (std::size_t i = 0; i < numbers.size(); ++i) {

@@ -182,6 +182,9 @@ TEST_F(Errors, TrainablePatternWithoutMatch) {
 
 TEST_F(Errors, UnknownDeviceListsTheValidOnes) {
   EXPECT_THAT(train(write_mlp(), write_mnist(), {"--device", "abacus"}), FailsWith(1, "cpu"));
+  EXPECT_THAT(train(write_mlp(), write_mnist(), {"--device", "cuda:7"}), FailsWith(1, "cuda"));
+  EXPECT_THAT(train(write_mlp(), write_mnist(), {"--fallback", "gpu"}),
+              FailsWith(1, "'gpu' is neither none nor cpu"));
 }
 
 TEST_F(Errors, UnknownNamesListTheValidOnes) {

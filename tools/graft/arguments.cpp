@@ -6,7 +6,6 @@
 
 #include "core/base/closest.h"
 #include "core/base/parallel.h"
-#include "core/device/device.h"
 #include "core/passes/pass.h"
 #include "data/subset.h"
 #include "io/file.h"
@@ -28,6 +27,15 @@ int most_threads() {
 void add_arguments(CLI::App& app, ComputeArguments& arguments) {
   app.add_option("--device", arguments.device, "what to compute on; see graft devices")
       ->capture_default_str();
+  const auto choose = [&arguments](const std::string& text) {
+    if (text != "none" && text != "cpu") {
+      throw CLI::ValidationError("--fallback", "'" + text + "' is neither none nor cpu");
+    }
+    arguments.fallback = text == "cpu" ? Fallback::cpu : Fallback::none;
+  };
+  app.add_option_function<std::string>(
+         "--fallback", choose, "what runs ops for which the device has no kernel; cpu copies")
+      ->type_name("none|cpu");
   app.add_option("--threads", arguments.threads, "threads to compute with (default: all cores)")
       ->check(CLI::Range(1, most_threads()));
 }

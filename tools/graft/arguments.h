@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/loss.h"
+#include "core/device/device.h"
 #include "core/graph/model.h"
 #include "data/dataset.h"
 #include "data/transforms.h"
@@ -21,6 +22,7 @@ namespace graft::cli {
 
 struct ComputeArguments {
   std::string device = "auto";
+  Fallback fallback = Fallback::none;
   /// 0: all cores.
   int threads = 0;
 };

@@ -60,10 +60,12 @@ struct Answer {
   std::vector<Datum> outputs;
 };
 
-Answer compute(const Model& model, const std::vector<NamedDatum>& data, Device& device) {
+Answer compute(const Model& model, const std::vector<NamedDatum>& data,
+               const ComputeArguments& arguments) {
   Model fed = model.clone();
   const std::vector<Datum> inputs = feed(fed, data);
-  Session session(model_with_gradients(fed, inputs), {.device = &device});
+  Session session(model_with_gradients(fed, inputs),
+                  {.device = &device(arguments.device), .fallback = arguments.fallback});
   return {session.output_names(), session.run_data(inputs)};
 }
 
@@ -102,7 +104,7 @@ std::vector<Tensor> tensors_of(std::vector<NamedTensor> named) {
   return tensors;
 }
 
-CaseResult run_backend_case(const fs::path& folder, const std::string& device_name,
+CaseResult run_backend_case(const fs::path& folder, const ComputeArguments& arguments,
                             const Tolerance& tolerance) {
   const Model model = onnx::load(folder / "model.onnx");
   CaseResult result{CaseResult::Outcome::skipped, "it has no expected output"};
@@ -110,7 +112,7 @@ CaseResult run_backend_case(const fs::path& folder, const std::string& device_na
     const std::vector<NamedDatum> wanted = load_data(set, "output_", model.graph().outputs());
     if (wanted.empty()) continue;
     const Answer found =
-        compute(model, load_data(set, "input_", model.graph().inputs()), device(device_name));
+        compute(model, load_data(set, "input_", model.graph().inputs()), arguments);
     if (wanted.size() > found.outputs.size()) {
       return failed(
           text("the test wants ", wanted.size(), " outputs, the model has ", found.outputs.size()));

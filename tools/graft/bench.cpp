@@ -184,6 +184,7 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
+  options.fallback = arguments.compute.fallback;
   options.precision = arguments.precision;
   options.state_precision = arguments.optimizer.state_precision;
   options.memory_budget = arguments.memory;
@@ -210,10 +211,10 @@ Figures bench_inference(const Arguments& arguments, const Model& model, const Be
   Figures figures;
   const Stopwatch since_load;
   const Model form = inference_form(model);
-  Plan plan(inference_graph(form.graph(), data.types, target), {.device = &target});
+  Plan plan(inference_graph(form.graph(), data.types, target),
+            {.device = &target, .fallback = arguments.compute.fallback});
   figures.plan_ms = since_load.milliseconds();
-  std::vector<Tensor> inputs;
-  for (const Tensor& input : data.inputs) inputs.push_back(input.to(target));
+  const std::vector<Tensor>& inputs = data.inputs;
   figures.times = repeat(arguments.seconds, [&] { plan.run(inputs); });
   figures.arena_bytes = plan.arena_bytes();
   figures.lower_bound_bytes = plan.lower_bound_bytes();

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/device/cuda_devices.h"
 #include "core/device/device.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/verb.h"
@@ -22,6 +23,8 @@ Run add_devices(CLI::App& app) {
         std::cout << device->name() << "  " << device->description() << "\n";
       }
     }
+    const std::string why = why_no_cuda();
+    if (!*as_json && !why.empty()) std::cout << why << "\n";
     return ok;
   };
 }

@@ -31,8 +31,10 @@ ExitCode evaluate(const Arguments& arguments) {
   const std::int64_t batch = arguments.data.batch;
   check_data_fits(model, loss, arguments.loss.output, *dataset, batch);
   DataLoader loader(dataset, {.batch = batch, .transforms = normalization(arguments.data)});
-  Evaluator evaluator(
-      model, {.loss = loss, .output = arguments.loss.output, .device = arguments.compute.device});
+  Evaluator evaluator(model, {.loss = loss,
+                              .output = arguments.loss.output,
+                              .device = arguments.compute.device,
+                              .fallback = arguments.compute.fallback});
   const Evaluation result = evaluator.run(loader);
   if (!std::isfinite(result.loss)) {
     fail(ErrorKind::numeric, "the loss is ", result.loss,

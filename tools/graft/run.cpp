@@ -112,8 +112,9 @@ ExitCode run(const Arguments& arguments) {
     fail(ErrorKind::io, arguments.out, ": cannot make the folder: ", error.message());
   }
   const std::map<std::string, Datum> inputs = load_named_data(arguments.inputs, model.graph());
-  Session session(model_with_gradients(model, in_order(model, inputs)),
-                  {.device = &device(arguments.compute.device)});
+  Session session(
+      model_with_gradients(model, in_order(model, inputs)),
+      {.device = &device(arguments.compute.device), .fallback = arguments.compute.fallback});
   const std::vector<Datum> outputs = session.run_data(inputs);
   Writer writer(arguments);
   for (std::size_t i = 0; i < outputs.size(); ++i) {

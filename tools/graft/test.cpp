@@ -36,11 +36,10 @@ std::vector<fs::path> find_cases(const fs::path& folder) {
 }
 
 CaseResult run_case(const fs::path& folder, const Arguments& arguments) {
-  const std::string& device = arguments.compute.device;
   try {
     return fs::exists(folder / "training.json")
-               ? run_training_case(folder, device)
-               : run_backend_case(folder, device, arguments.tolerance);
+               ? run_training_case(folder, arguments.compute)
+               : run_backend_case(folder, arguments.compute, arguments.tolerance);
   } catch (const Error& error) {
     return failed(text(name(error.kind()), ": ", error.what()));
   } catch (const std::bad_alloc&) {

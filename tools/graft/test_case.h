@@ -6,6 +6,7 @@
 
 #include "core/tensor/tensor.h"
 #include "io/named_tensor.h"
+#include "tools/graft/arguments.h"
 #include "tools/graft/compare.h"
 
 namespace graft::cli {
@@ -20,13 +21,14 @@ struct CaseResult {
 /// An ONNX backend test: model.onnx with test_data_set_*/{input,output}_*.pb, the form of
 /// https://github.com/onnx/onnx/tree/main/onnx/backend/test. Throws graft::Error where the model
 /// cannot be run.
-CaseResult run_backend_case(const std::filesystem::path& folder, const std::string& device,
+CaseResult run_backend_case(const std::filesystem::path& folder, const ComputeArguments& arguments,
                             const Tolerance& tolerance);
 
 /// A training case: the same, and training.json with the batches, losses, gradients and trained
 /// output of a recorded run, and the tolerance. Throws graft::Error where the model cannot be
 /// trained.
-CaseResult run_training_case(const std::filesystem::path& folder, const std::string& device);
+CaseResult run_training_case(const std::filesystem::path& folder,
+                             const ComputeArguments& arguments);
 
 CaseResult failed(std::string reason);
 

@@ -162,6 +162,7 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.tied = arguments.tied;
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
+  options.fallback = arguments.compute.fallback;
   options.precision = arguments.precision;
   options.state_precision = arguments.optimizer.state_precision;
   options.clip = {.norm = arguments.clip_norm, .value = arguments.clip_value};

@@ -73,10 +73,10 @@ Record read_record(const fs::path& path) {
 /// One recorded run, compared as it is done again.
 class TrainingCase {
  public:
-  TrainingCase(const fs::path& folder, std::string device)
+  TrainingCase(const fs::path& folder, ComputeArguments arguments)
       : folder_(folder),
         data_(folder / "test_data_set_0"),
-        device_(std::move(device)),
+        arguments_(std::move(arguments)),
         record_(read_record(folder / "training.json")) {}
 
   /// The first difference; empty when there is none.
@@ -91,7 +91,7 @@ class TrainingCase {
 
  private:
   std::string compare_output(const Model& model, const char* file, std::string_view what) const {
-    Session session(model, {.device = &device(device_)});
+    Session session(model, {.device = &device(arguments_.device), .fallback = arguments_.fallback});
     const std::vector<Tensor> outputs = session.run(tensors_of(load_numbered(data_, "input_")));
     return difference(what, outputs.front(), onnx::load_tensor(data_ / file).tensor,
                       record_.tolerance);
@@ -132,7 +132,8 @@ class TrainingCase {
     options.optimizer = record_.optimizer;
     options.parameters = record_.trainable;
     options.tied = record_.tied;
-    options.device = device_;
+    options.device = arguments_.device;
+    options.fallback = arguments_.fallback;
     return options;
   }
 
@@ -144,14 +145,14 @@ class TrainingCase {
 
   fs::path folder_;
   fs::path data_;
-  std::string device_;
+  ComputeArguments arguments_;
   Record record_;
 };
 
 }  // namespace
 
-CaseResult run_training_case(const fs::path& folder, const std::string& device) {
-  std::string different = TrainingCase(folder, device).run();
+CaseResult run_training_case(const fs::path& folder, const ComputeArguments& arguments) {
+  std::string different = TrainingCase(folder, arguments).run();
   return different.empty() ? CaseResult{} : failed(std::move(different));
 }
 

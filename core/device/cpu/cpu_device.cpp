@@ -60,7 +60,20 @@ class CpuDevice final : public Device {
   void copy_to_host(void* target, const void* source, std::size_t bytes) override {
     copy_from_host(target, source, bytes);
   }
+  void copy_async(void* target, const void* source, std::size_t bytes) override {
+    copy_from_host(target, source, bytes);
+  }
+  void fill(void* target, int byte, std::size_t bytes) override {
+    if (bytes > 0) std::memset(target, byte, bytes);
+  }
+  void call_host(void (*function)(void*), void* data) override { function(data); }
   void synchronize() override {}
+
+  std::shared_ptr<void> allocate_host(std::size_t bytes) override {
+    return {allocate(bytes), [](void* own) { std::free(own); }};
+  }
+  std::unique_ptr<Replay> record(const std::function<void()>& /*body*/) override { return nullptr; }
+  std::unique_lock<std::recursive_mutex> take_turn() override { return {}; }
 };
 
 }  // namespace

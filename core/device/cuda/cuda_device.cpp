@@ -9,24 +9,30 @@
 
 namespace graft {
 
-struct Replay::Recorded {
-  std::string device;
-  cudaStream_t stream = nullptr;
-  cudaGraphExec_t graph = nullptr;
+namespace {
 
-  Recorded() = default;
-  Recorded(const Recorded&) = delete;
-  Recorded& operator=(const Recorded&) = delete;
-  ~Recorded() {
-    cudaStreamSynchronize(stream);  // it may still run
-    cudaGraphExecDestroy(graph);
+constexpr int kOldestCapability = 75;  // that kernels are compiled for (cmake/GraftCuda.cmake)
+
+class CudaReplay final : public Replay {
+ public:
+  CudaReplay(std::string device, cudaStream_t stream, cudaGraphExec_t graph)
+      : device_(std::move(device)), stream_(stream), graph_(graph) {}
+  ~CudaReplay() override {
+    cudaStreamSynchronize(stream_);  // it may still run
+    cudaGraphExecDestroy(graph_);
   }
+
+  void start() override {
+    check_cuda(cudaGraphLaunch(graph_, stream_), device_, "replay of recorded work");
+  }
+
+ private:
+  std::string device_;
+  cudaStream_t stream_;
+  cudaGraphExec_t graph_;
 };
 
-void Replay::start() const {
-  check_cuda(cudaGraphLaunch(recorded_->graph, recorded_->stream), recorded_->device,
-             "replay of recorded work");
-}
+}  // namespace
 
 CudaDevice::CudaDevice(int index) : index_(index), name_(cuda_device_name(index)) {
   use();
@@ -34,6 +40,10 @@ CudaDevice::CudaDevice(int index) : index_(index), name_(cuda_device_name(index)
   check(cudaGetDeviceProperties(&card, index), "reading the card's properties");
   description_ = text(static_cast<const char*>(card.name), ", ", card.totalGlobalMem >> 20,
                       " MiB, compute capability ", card.major, ".", card.minor);
+  if (10 * card.major + card.minor < kOldestCapability) {
+    fail(ErrorKind::device, name_, ": ", description_, ", wanted at least ", kOldestCapability / 10,
+         ".", kOldestCapability % 10);
+  }
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
 }
 
@@ -46,6 +56,7 @@ void CudaDevice::check(cudaError_t error, std::string_view what) const {
 }
 
 void* CudaDevice::allocate(std::size_t bytes) {
+  const auto turn = take_turn();
   use();
   void* memory = nullptr;
   const cudaError_t error = cudaMalloc(&memory, bytes == 0 ? kAlignment : bytes);
@@ -59,20 +70,24 @@ void* CudaDevice::allocate(std::size_t bytes) {
 }
 
 void CudaDevice::deallocate(void* memory) noexcept {
+  const auto turn = take_turn();
   cudaFree(memory);
 }
 
 void CudaDevice::copy_from_host(void* target, const void* source, std::size_t bytes) {
+  const auto turn = take_turn();
   copy_async(target, source, bytes);
   synchronize();
 }
 
 void CudaDevice::copy_to_host(void* target, const void* source, std::size_t bytes) {
+  const auto turn = take_turn();
   copy_async(target, source, bytes);
   synchronize();
 }
 
 void CudaDevice::synchronize() {
+  const auto turn = take_turn();
   use();
   check(cudaGetLastError(), "starting a kernel");
   check(cudaStreamSynchronize(stream_), "waiting for the device");
@@ -80,17 +95,26 @@ void CudaDevice::synchronize() {
 
 void CudaDevice::copy_async(void* target, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
+  const auto turn = take_turn();
   use();
   check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_), "copying");
 }
 
 void CudaDevice::fill(void* target, int byte, std::size_t bytes) {
   if (bytes == 0) return;
+  const auto turn = take_turn();
   use();
   check(cudaMemsetAsync(target, byte, bytes, stream_), "filling");
 }
 
+void CudaDevice::call_host(void (*function)(void*), void* data) {
+  const auto turn = take_turn();
+  use();
+  check(cudaLaunchHostFunc(stream_, function, data), "calling the host");
+}
+
 std::shared_ptr<void> CudaDevice::allocate_host(std::size_t bytes) {
+  const auto turn = take_turn();
   use();
   void* memory = nullptr;
   check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "allocating host memory");
@@ -105,11 +129,9 @@ std::size_t CudaDevice::free_bytes() const {
   return free_now;
 }
 
-Replay CudaDevice::record(const std::function<void()>& body) {
+std::unique_ptr<Replay> CudaDevice::record(const std::function<void()>& body) {
+  const auto turn = take_turn();
   use();
-  const auto recorded = std::make_shared<Replay::Recorded>();
-  recorded->device = name_;
-  recorded->stream = stream_;
   check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "starting to record");
   cudaGraph_t graph = nullptr;
   try {
@@ -121,10 +143,15 @@ Replay CudaDevice::record(const std::function<void()>& body) {
     throw;
   }
   check(cudaStreamEndCapture(stream_, &graph), "recording");
-  const cudaError_t error = cudaGraphInstantiate(&recorded->graph, graph, 0);
+  cudaGraphExec_t prepared = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&prepared, graph, 0);
   cudaGraphDestroy(graph);
   check(error, "preparing what was recorded");
-  return Replay(recorded);
+  return std::make_unique<CudaReplay>(name_, stream_, prepared);
+}
+
+std::unique_lock<std::recursive_mutex> CudaDevice::take_turn() {
+  return std::unique_lock(mutex_);
 }
 
 CudaDevice& as_cuda(Device& device) {
@@ -132,15 +159,46 @@ CudaDevice& as_cuda(Device& device) {
   return static_cast<CudaDevice&>(device);
 }
 
-std::vector<Device*> cuda_devices() {
+namespace {
+
+struct Cards {
+  std::vector<Device*> usable;  // they live as long as we
+  std::string why_others_are_not;
+};
+
+Cards find_cards() {
+  Cards cards;
   int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) {
     cudaGetLastError();
-    return {};
+    cards.why_others_are_not = text("cuda: ", cudaGetErrorString(error));
+    return cards;
   }
-  std::vector<Device*> found;
-  for (int i = 0; i < count; ++i) found.push_back(new CudaDevice(i));  // they live as long as we
+  for (int i = 0; i < count; ++i) {
+    try {
+      cards.usable.push_back(new CudaDevice(i));
+    } catch (const Error& refusal) {
+      cards.why_others_are_not += (cards.why_others_are_not.empty() ? "" : "; ");
+      cards.why_others_are_not += refusal.what();
+    }
+  }
+  return cards;
+}
+
+const Cards& cards() {
+  static const Cards& found = *new Cards(find_cards());
   return found;
+}
+
+}  // namespace
+
+std::vector<Device*> cuda_devices() {
+  return cards().usable;
+}
+
+std::string why_no_cuda() {
+  return cards().why_others_are_not;
 }
 
 }  // namespace graft

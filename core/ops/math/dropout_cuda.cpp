@@ -6,7 +6,6 @@
 namespace graft {
 namespace {
 
-/// Of f32, with numbers of Philox; those of the twister come one after the other.
 Kernel make_training(KernelRequest& request) {
   const Attributes& a = request.attributes();
   if (request.dtype() != DType::f32 || a.get_int("twister", 0) != 0) return {};
@@ -15,7 +14,7 @@ Kernel make_training(KernelRequest& request) {
   const DeviceDropout dropout{.size = request.shape().size(),
                               .ratio = a.get_float("ratio", 0.5F),
                               .seed = source.seed,
-                              .first_stream = source.stream(0)};
+                              .first_stream = source.first_stream()};
   return [dropout, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
     dropout.run(args.input<float>(0), args.output<float>(), nullptr, &args.run->step, stream);
   };
@@ -27,7 +26,7 @@ void register_dropout_cuda(KernelRegistry& registry) {
   registry.add({.op = "DropoutTraining",
                 .domain = kInternalDomain,
                 .device = DeviceKind::cuda,
-                .name = "philox",
+                .name = "plain",
                 .make = make_training});
 }
 

@@ -23,14 +23,15 @@ struct RandomSource {
   std::mt19937 twister(std::uint64_t step) const {
     return std::mt19937(static_cast<std::uint32_t>(seed + step));
   }
-  /// Ids and steps are small and regular: mixing (splitmix64) keeps streams of different ops apart.
-  std::uint64_t stream(std::uint64_t step) const {
+  Philox philox(std::uint64_t step) const { return Philox(seed, first_stream() + step); }
+  /// That of step 0. Ids and steps are small and regular: mixing (splitmix64) keeps streams of
+  /// different ops apart.
+  std::uint64_t first_stream() const {
     std::uint64_t id = op_id + 0x9e3779b97f4a7c15;
     id = (id ^ (id >> 30)) * 0xbf58476d1ce4e5b9;
     id = (id ^ (id >> 27)) * 0x94d049bb133111eb;
-    return (id ^ (id >> 31)) + step;
+    return id ^ (id >> 31);
   }
-  Philox philox(std::uint64_t step) const { return Philox(seed, stream(step)); }
 };
 
 /// 53 bits in [0, 1), as NumPy's random_sample.

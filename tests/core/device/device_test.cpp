@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "tests/core/error_of.h"
 
@@ -54,6 +55,19 @@ TEST(CpuDevice, CopiesBothWays) {
   cpu().synchronize();
   EXPECT_EQ(target[0] * 100 + target[1] * 10 + target[2], 123);
   cpu().copy_from_host(nullptr, nullptr, 0);
+}
+
+TEST(CpuDevice, DoesAtOnceWhatOthersDoInOrder) {
+  const std::shared_ptr<void> memory = cpu().allocate_host(4);
+  auto* const bytes = static_cast<unsigned char*>(memory.get());
+  cpu().fill(bytes, 7, 4);
+  cpu().copy_async(bytes, "ab", 2);
+  EXPECT_EQ(std::string(bytes, bytes + 4), "ab\a\a");
+  int calls = 0;
+  cpu().call_host([](void* count) { ++*static_cast<int*>(count); }, &calls);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(cpu().record([&] { ++calls; }), nullptr);
+  EXPECT_EQ(calls, 1) << "there is nothing to save, so nothing is called";
 }
 
 }  // namespace

@@ -110,4 +110,12 @@ Visit::~Visit() {
   if (--memory().visits == 0) set_access(PROT_NONE);
 }
 
+Leave::Leave() {
+  set_access(PROT_NONE);
+}
+
+Leave::~Leave() {
+  set_access(PROT_READ | PROT_WRITE);
+}
+
 }  // namespace graft::emulated

@@ -26,4 +26,13 @@ class Visit {
   Visit& operator=(const Visit&) = delete;
 };
 
+/// While one exists within a visit, this process is the host again.
+class Leave {
+ public:
+  Leave();
+  ~Leave();
+  Leave(const Leave&) = delete;
+  Leave& operator=(const Leave&) = delete;
+};
+
 }  // namespace graft::emulated

@@ -173,6 +173,16 @@ cudaError_t cudaMemsetAsync(void* target, int value, std::size_t bytes, cudaStre
   return cudaSuccess;
 }
 
+/// The function runs as the host does: device memory is out of its reach.
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  const Guard guard;
+  enqueue(stream, [=] {
+    const Leave leave;
+    function(data);
+  });
+  return cudaSuccess;
+}
+
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = new CUevent_st;
   return cudaSuccess;

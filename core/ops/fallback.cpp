@@ -1,0 +1,135 @@
+#include "core/ops/fallback.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/base/parallel.h"
+
+namespace graft {
+namespace {
+
+/// Calls of one device follow one another, so that all kernels share one block.
+std::shared_ptr<void> host_memory(Device& device, std::size_t bytes) {
+  struct Block {
+    std::weak_ptr<void> memory;
+    std::size_t bytes = 0;
+  };
+  static std::mutex mutex;
+  static std::map<const Device*, Block>& blocks = *new std::map<const Device*, Block>;
+  const std::scoped_lock lock(mutex);
+  Block& block = blocks[&device];
+  std::shared_ptr<void> memory = block.memory.lock();
+  if (memory != nullptr && block.bytes >= bytes) return memory;
+  const std::size_t grown = memory == nullptr ? bytes : std::max(bytes, 2 * block.bytes);
+  memory = device.allocate_host(grown);
+  block = {memory, grown};
+  return memory;
+}
+
+void say_once(const Node& node, const Device& device) {
+  static std::mutex mutex;
+  static std::set<std::string>& said = *new std::set<std::string>;
+  const std::scoped_lock lock(mutex);
+  const std::string line =
+      text("no ", device.name(), " kernel for ", node.op_type(), ": it runs on the CPU\n");
+  if (said.insert(line).second) std::clog << "graft: " << line;
+}
+
+/// Values one behind the other in host memory.
+class HostLayout {
+ public:
+  std::size_t reserve(std::size_t bytes) {
+    const std::size_t offset = bytes_;
+    bytes_ += (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
+    return offset;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+struct Operand {
+  std::size_t bytes = 0;
+  std::size_t offset = 0;
+};
+
+class HostCall {
+ public:
+  HostCall(const Node& node, Device& device)
+      : device_(device), kernel_(prepare_kernel(node, cpu())) {
+    HostLayout layout;
+    for (const Value* input : node.inputs()) inputs_.push_back(place(input, layout));
+    for (int i = 0; i < node.output_count(); ++i) {
+      outputs_.push_back(place(node.output(i), layout));
+    }
+    run_ = layout.reserve(sizeof(RunState));
+    workspace_ = layout.reserve(kernel_.workspace_bytes);
+    memory_ = host_memory(device, layout.bytes());
+    from_.resize(inputs_.size());
+    to_.resize(outputs_.size());
+  }
+
+  void give(const KernelArgs& args) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      from_[i] = args.inputs[i] == nullptr ? nullptr : at(inputs_[i].offset);
+      if (from_[i] != nullptr) device_.copy_async(from_[i], args.inputs[i], inputs_[i].bytes);
+    }
+    device_.copy_async(at(run_), args.run, sizeof(RunState));
+    for (std::size_t i = 0; i < outputs_.size(); ++i) to_[i] = host_output(args, i);
+    device_.call_host([](void* self) { static_cast<HostCall*>(self)->run(); }, this);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (to_[i] != nullptr) device_.copy_async(args.outputs[i], to_[i], outputs_[i].bytes);
+    }
+  }
+
+ private:
+  static Operand place(const Value* value, HostLayout& layout) {
+    if (value == nullptr) return {};
+    return {value->bytes(), layout.reserve(value->bytes())};
+  }
+
+  void* at(std::size_t offset) const { return static_cast<std::byte*>(memory_.get()) + offset; }
+
+  /// In place here if it is in place there.
+  void* host_output(const KernelArgs& args, std::size_t index) const {
+    if (args.outputs[index] == nullptr) return nullptr;
+    const auto same = std::ranges::find(args.inputs, args.outputs[index]);
+    return same == args.inputs.end() ? at(outputs_[index].offset)
+                                     : from_[static_cast<std::size_t>(same - args.inputs.begin())];
+  }
+
+  void run() const {
+    const DenormalsFlushed flushed;  // as a plan does
+    kernel_.run({{from_.data(), from_.size()},
+                 {to_.data(), to_.size()},
+                 at(workspace_),
+                 static_cast<const RunState*>(at(run_))});
+  }
+
+  Device& device_;
+  PreparedKernel kernel_;
+  std::shared_ptr<void> memory_;
+  std::vector<Operand> inputs_;
+  std::vector<Operand> outputs_;
+  std::size_t run_ = 0;
+  std::size_t workspace_ = 0;
+  std::vector<void*> from_;
+  std::vector<void*> to_;
+};
+
+}  // namespace
+
+PreparedKernel prepare_fallback(const Node& node, Device& device) {
+  const auto call = std::make_shared<HostCall>(node, device);
+  say_once(node, device);
+  return {[call](const KernelArgs& args) { call->give(args); }, "fallback"};
+}
+
+}  // namespace graft

@@ -1,0 +1,26 @@
+#include "core/runtime/plan_kernels.h"
+
+#include "core/ops/fallback.h"
+
+namespace graft {
+
+PreparedKernel PlanKernels::make(const Node& node) {
+  if (device_.kind() == DeviceKind::cpu) return prepare_kernel(node, device_);
+  PreparedKernel kernel = find_kernel(node, device_);
+  if (kernel.run) return kernel;
+  if (fallback_ == Fallback::cpu) return prepare_fallback(node, device_);
+  ++missing_[node.op_type()];
+  return {};
+}
+
+void PlanKernels::refuse_missing() const {
+  if (missing_.empty()) return;
+  std::string list;
+  for (const auto& [op, nodes] : missing_) {
+    list += text(list.empty() ? "" : ", ", op, " (", nodes, nodes == 1 ? " node)" : " nodes)");
+  }
+  fail(ErrorKind::unsupported, "no ", device_.name(), " kernel for ", list,
+       "; with the fallback cpu they run on the CPU");
+}
+
+}  // namespace graft

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/tensor/tensor.h"
+
+namespace graft {
+
+// Where the elements of initializers lie: what does not change, on the CPU, where folding and
+// kernel factories look at it, and once more in each plan of another device. What changes between
+// runs, on the device that changes it: the user's model shares that tensor, so there is no second
+// copy that could be out of date.
+
+/// Lets what looks at elements see a model that lies on another device: initializers and Constant
+/// nodes of a working copy get copies on the CPU.
+class HostCopies {
+ public:
+  explicit HostCopies(Graph& graph);
+
+  bool empty() const { return originals_.empty(); }
+  /// Gives variables of the graph, a copy of that one, what was copied, to share it again.
+  void give_back_variables(Graph& graph) const;
+  void give_back_all(Graph& graph) const;
+
+ private:
+  Tensor copy(const Tensor& tensor);
+  void give_back(Value& value) const;
+
+  std::unordered_map<const void*, Tensor> originals_;  // by the copy's elements
+};
+
+/// Brings the variables of `graph` to the device, and gives the new tensors to the initializers of
+/// `sharer` that shared the old ones.
+void place_variables(Graph& graph, Device& device, Graph& sharer);
+
+/// A plan's own copies of initializers that lie on another device than the plan's.
+class InitializerCopies {
+ public:
+  /// Throws Error{unsupported} if the graph updates a variable that lies elsewhere.
+  InitializerCopies(const Graph& graph, Device& device);
+
+  /// Where the plan finds the elements.
+  void* address(const Value& initializer) const;
+  /// Copies what may have changed. Before each run.
+  void refresh() const;
+
+ private:
+  struct Copy {
+    const Value* initializer;
+    Tensor tensor;
+  };
+  std::vector<Copy> copies_;  // by address of the value
+};
+
+}  // namespace graft
