@@ -11,6 +11,7 @@
 
 #include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/math/activation.h"
 #include "core/ops/math/elementwise_chain.h"
 #include "core/ops/registry.h"
 
@@ -59,6 +60,17 @@ constexpr std::array kLinkRows{
     LinkRow{"Gelu", "", LinkOp::gelu},
     LinkRow{"Swish", "", LinkOp::swish, "alpha", 1.0F},
     LinkRow{"Mish", "", LinkOp::mish},
+    LinkRow{"Elu", "", LinkOp::elu, "alpha", 1.0F},
+    LinkRow{"Selu", "", LinkOp::selu, "alpha", kSeluAlpha, "gamma", kSeluGamma},
+    LinkRow{"Celu", "", LinkOp::celu, "alpha", 1.0F},
+    LinkRow{"Asin", "", LinkOp::arc_sine},
+    LinkRow{"Acos", "", LinkOp::arc_cosine},
+    LinkRow{"Atan", "", LinkOp::arc_tangent},
+    LinkRow{"Sinh", "", LinkOp::hyperbolic_sine},
+    LinkRow{"Cosh", "", LinkOp::hyperbolic_cosine},
+    LinkRow{"Asinh", "", LinkOp::area_sine},
+    LinkRow{"Acosh", "", LinkOp::area_cosine},
+    LinkRow{"Atanh", "", LinkOp::area_tangent},
     LinkRow{"Clip", "", LinkOp::clip},
     LinkRow{"TanhGrad", kInternalDomain, LinkOp::tanh_gradient},
     LinkRow{"SigmoidGrad", kInternalDomain, LinkOp::sigmoid_gradient},

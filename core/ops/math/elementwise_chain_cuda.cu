@@ -83,6 +83,31 @@ __device__ Four apply(const ChainLink& one, const Four& x4, const Four& y4, cons
     case LinkOp::thresholded_relu:
       return link::each(x4, y4, z4,
                         [=](float x, float, float) { return x > p || x != x ? x : 0.0F; });
+    case LinkOp::elu:
+      return link::each(x4, y4, z4,
+                        [=](float x, float, float) { return x > 0.0F ? x : p * expm1f(x); });
+    case LinkOp::selu:
+      return link::each(
+          x4, y4, z4, [=](float x, float, float) { return x > 0.0F ? q * x : q * p * expm1f(x); });
+    case LinkOp::celu:
+      return link::each(x4, y4, z4,
+                        [=](float x, float, float) { return x > 0.0F ? x : p * expm1f(x / p); });
+    case LinkOp::arc_sine:
+      return link::each(x4, y4, z4, [](float x, float, float) { return asinf(x); });
+    case LinkOp::arc_cosine:
+      return link::each(x4, y4, z4, [](float x, float, float) { return acosf(x); });
+    case LinkOp::arc_tangent:
+      return link::each(x4, y4, z4, [](float x, float, float) { return atanf(x); });
+    case LinkOp::hyperbolic_sine:
+      return link::each(x4, y4, z4, [](float x, float, float) { return sinhf(x); });
+    case LinkOp::hyperbolic_cosine:
+      return link::each(x4, y4, z4, [](float x, float, float) { return coshf(x); });
+    case LinkOp::area_sine:
+      return link::each(x4, y4, z4, [](float x, float, float) { return asinhf(x); });
+    case LinkOp::area_cosine:
+      return link::each(x4, y4, z4, [](float x, float, float) { return acoshf(x); });
+    case LinkOp::area_tangent:
+      return link::each(x4, y4, z4, [](float x, float, float) { return atanhf(x); });
     case LinkOp::clip:
       return link::each(x4, y4, z4, [](float x, float y, float z) { return link::clip(x, y, z); });
     case LinkOp::tanh_gradient:

@@ -5,33 +5,7 @@
 namespace graft {
 namespace {
 
-/// One piece of the whole tensor along an axis; both are seen as [outer, axis and inner].
-struct Piece {
-  int index;  // of the node's input or output
-  std::int64_t offset;
-  StridedCopy copy;
-};
-
-enum class Direction { gather, scatter };
-
-std::vector<Piece> make_pieces(const Shape& whole, int axis, const std::vector<std::int64_t>& sizes,
-                               Direction direction) {
-  std::vector<Piece> pieces;
-  const std::int64_t outer = whole.size(0, axis);
-  const std::int64_t inner = whole.size(axis + 1, whole.rank());
-  const std::vector<std::int64_t> in_whole{whole[axis] * inner, 1};
-  std::int64_t offset = 0;
-  for (const std::int64_t size : sizes) {
-    const std::int64_t width = size * inner;
-    const std::vector<std::int64_t> in_piece{width, 1};
-    const bool gathers = direction == Direction::gather;
-    pieces.push_back({static_cast<int>(pieces.size()), offset,
-                      StridedCopy({outer, width}, gathers ? in_whole : in_piece,
-                                  gathers ? in_piece : in_whole)});
-    offset += width;
-  }
-  return pieces;
-}
+using Piece = AxisPiece<StridedCopy>;
 
 int axis_of(const KernelRequest& request, const Shape& whole) {
   return normalize_axis(request.attributes().get_int("axis", 0), whole.rank(),
@@ -46,7 +20,8 @@ Kernel make_concat(KernelRequest& request) {
   for (int i = 0; i < request.input_count(); ++i) sizes.push_back(request.shape(i)[axis]);
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {
-    kernel = [pieces = make_pieces(whole, axis, sizes, Direction::gather)](const KernelArgs& args) {
+    kernel = [pieces = axis_pieces<StridedCopy>(whole, axis, sizes, PieceDirection::gather)](
+                 const KernelArgs& args) {
       for (const Piece& piece : pieces) {
         piece.copy.run(args.output<T>() + piece.offset, args.input<T>(piece.index));
       }
@@ -61,7 +36,7 @@ Kernel make_split(KernelRequest& request) {
   const int axis = axis_of(request, whole);
   const auto sizes = split_sizes(request.node(), whole[axis]);
   if (!sizes) return {};
-  std::vector<Piece> pieces = make_pieces(whole, axis, *sizes, Direction::scatter);
+  auto pieces = axis_pieces<StridedCopy>(whole, axis, *sizes, PieceDirection::scatter);
   std::erase_if(pieces, [&](const Piece& piece) { return !request.has_output(piece.index); });
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {

@@ -7,32 +7,10 @@
 namespace graft {
 namespace {
 
-/// One piece of the whole tensor along an axis; both are seen as [outer, axis and inner].
-struct Piece {
-  int index;  ///< of the node's input or output
-  std::int64_t offset_bytes;
-  DeviceStridedCopy copy;
-};
+using Piece = AxisPiece<DeviceStridedCopy>;
 
-enum class Direction { gather, scatter };
-
-std::vector<Piece> make_pieces(const Shape& whole, int axis, const std::vector<std::int64_t>& sizes,
-                               Direction direction, std::size_t width) {
-  std::vector<Piece> pieces;
-  const std::int64_t outer = whole.size(0, axis);
-  const std::int64_t inner = whole.size(axis + 1, whole.rank());
-  const std::vector<std::int64_t> in_whole{whole[axis] * inner, 1};
-  std::int64_t offset = 0;
-  for (const std::int64_t size : sizes) {
-    const std::int64_t columns = size * inner;
-    const std::vector<std::int64_t> in_piece{columns, 1};
-    const bool gathers = direction == Direction::gather;
-    pieces.push_back({static_cast<int>(pieces.size()), offset * static_cast<std::int64_t>(width),
-                      DeviceStridedCopy({outer, columns}, gathers ? in_whole : in_piece,
-                                        gathers ? in_piece : in_whole)});
-    offset += columns;
-  }
-  return pieces;
+std::int64_t offset_bytes(const Piece& piece, std::size_t width) {
+  return piece.offset * static_cast<std::int64_t>(width);
 }
 
 int axis_of(const KernelRequest& request, const Shape& whole) {
@@ -48,13 +26,14 @@ Kernel make_concat(KernelRequest& request) {
   std::vector<std::int64_t> sizes;
   for (int i = 0; i < request.input_count(); ++i) sizes.push_back(request.shape(i)[axis]);
   const std::size_t width = bytes_of(request.dtype(), 1);
-  return [width, pieces = make_pieces(whole, axis, sizes, Direction::gather, width),
-          stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-    for (const Piece& piece : pieces) {
-      piece.copy.run(args.output<std::byte>() + piece.offset_bytes, args.input<void>(piece.index),
-                     width, stream);
-    }
-  };
+  return
+      [width, pieces = axis_pieces<DeviceStridedCopy>(whole, axis, sizes, PieceDirection::gather),
+       stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+        for (const Piece& piece : pieces) {
+          piece.copy.run(args.output<std::byte>() + offset_bytes(piece, width),
+                         args.input<void>(piece.index), width, stream);
+        }
+      };
 }
 
 Kernel make_split(KernelRequest& request) {
@@ -65,13 +44,13 @@ Kernel make_split(KernelRequest& request) {
   const auto sizes = split_sizes(request.node(), whole[axis]);
   if (!sizes) return {};
   const std::size_t width = bytes_of(request.dtype(), 1);
-  std::vector<Piece> pieces = make_pieces(whole, axis, *sizes, Direction::scatter, width);
+  auto pieces = axis_pieces<DeviceStridedCopy>(whole, axis, *sizes, PieceDirection::scatter);
   std::erase_if(pieces, [&](const Piece& piece) { return !request.has_output(piece.index); });
   return [width, pieces = std::move(pieces),
           stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
     for (const Piece& piece : pieces) {
-      piece.copy.run(args.output<void>(piece.index), args.input<std::byte>(0) + piece.offset_bytes,
-                     width, stream);
+      piece.copy.run(args.output<void>(piece.index),
+                     args.input<std::byte>(0) + offset_bytes(piece, width), width, stream);
     }
   };
 }

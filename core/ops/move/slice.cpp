@@ -86,6 +86,15 @@ std::optional<std::vector<AxisRange>> slice_ranges(const Node& node, const Shape
   return ranges;
 }
 
+SliceView::SliceView(const Shape& whole, const std::vector<AxisRange>& ranges) {
+  const std::vector<std::int64_t> strides = whole.strides();
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    offset += ranges[i].start * strides[i];
+    // The step of an axis with one element is never taken, and may be too long to multiply.
+    steps.push_back(ranges[i].count > 1 ? ranges[i].step * strides[i] : 0);
+  }
+}
+
 std::vector<AxisRange> slice_grad_ranges(const Node& node, const Shape& dy) {
   const std::vector<std::int64_t> starts = node.attributes.get_ints("starts");
   const std::vector<std::int64_t> steps = node.attributes.get_ints("steps");

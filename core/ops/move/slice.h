@@ -27,4 +27,12 @@ std::optional<std::vector<AxisRange>> slice_ranges(const Node& node, const Shape
 /// One range an axis of the input gradient, for a SliceGrad node.
 std::vector<AxisRange> slice_grad_ranges(const Node& node, const Shape& dy);
 
+/// The part of a whole tensor that ranges select, as a strided view.
+struct SliceView {
+  SliceView(const Shape& whole, const std::vector<AxisRange>& ranges);
+
+  std::int64_t offset = 0;
+  std::vector<std::int64_t> steps;
+};
+
 }  // namespace graft

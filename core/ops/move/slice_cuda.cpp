@@ -6,29 +6,12 @@
 namespace graft {
 namespace {
 
-/// The selected part of a larger tensor as a strided view.
-struct View {
-  std::int64_t offset = 0;
-  std::vector<std::int64_t> steps;
-};
-
-View view_of(const Shape& whole, const std::vector<AxisRange>& ranges) {
-  View view;
-  const std::vector<std::int64_t> strides = whole.strides();
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    view.offset += ranges[i].start * strides[i];
-    // The step of an axis with one element is never taken, and may be too long to multiply.
-    view.steps.push_back(ranges[i].count > 1 ? ranges[i].step * strides[i] : 0);
-  }
-  return view;
-}
-
 Kernel make_slice(KernelRequest& request) {
   const Shape& y = request.output().shape;
   if (y.size() == 0) return [](const KernelArgs&) {};
   const auto ranges = slice_ranges(request.node(), request.shape());
   if (!ranges) return {};
-  const View view = view_of(request.shape(), *ranges);
+  const SliceView view(request.shape(), *ranges);
   return device_strided_kernel(request, DeviceStridedCopy(y.dims(), y.strides(), view.steps),
                                view.offset);
 }
@@ -38,7 +21,7 @@ Kernel make_slice_grad(KernelRequest& request) {
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
   if (!is_movable(request.dtype())) return {};
-  const View view = view_of(dx, slice_grad_ranges(request.node(), dy));
+  const SliceView view(dx, slice_grad_ranges(request.node(), dy));
   const DeviceStridedCopy copy(dy.dims(), view.steps, dy.strides());
   const std::size_t width = bytes_of(request.dtype(), 1);
   const std::size_t bytes = bytes_of(request.dtype(), dx.size());

@@ -322,16 +322,15 @@ void register_recurrent(OpRegistry& registry) {
 }
 
 void register_recurrent_kernels(KernelRegistry& registry, std::string_view name,
-                                KernelFactory forward, KernelFactory backward) {
-  for (const char* op : {"LSTM", "GRU", "RNN"}) {
-    registry.add({.op = op, .name = name, .make = forward});
-  }
+                                KernelFactory forward, KernelFactory backward, DeviceKind device) {
+  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
+    registry.add({.op = op, .domain = domain, .device = device, .name = name, .make = make});
+  };
+  for (const char* op : {"LSTM", "GRU", "RNN"}) add(op, "", forward);
   for (const char* op : {"LSTMTraining", "GRUTraining", "RNNTraining"}) {
-    registry.add({.op = op, .domain = kInternalDomain, .name = name, .make = forward});
+    add(op, kInternalDomain, forward);
   }
-  for (const char* op : {"LSTMGrad", "GRUGrad", "RNNGrad"}) {
-    registry.add({.op = op, .domain = kInternalDomain, .name = name, .make = backward});
-  }
+  for (const char* op : {"LSTMGrad", "GRUGrad", "RNNGrad"}) add(op, kInternalDomain, backward);
 }
 
 }  // namespace graft

@@ -99,6 +99,25 @@ struct RecurrentSizes {
   std::int64_t grain() const { return 2048 / (hidden + 1) + 1; }
 };
 
+namespace recurrent {
+
+/// The order in which a direction takes the times, and which of the steps + 1 states between them
+/// stand before and after each.
+struct TimeOrder {
+  bool is_reversed;
+  std::int64_t steps;
+
+  TimeOrder(const RecurrentSettings& settings, const RecurrentSizes& sizes, std::int64_t direction)
+      : is_reversed(direction == 1 || settings.starts_reversed), steps(sizes.steps) {}
+  std::int64_t time(std::int64_t step) const { return is_reversed ? steps - 1 - step : step; }
+  std::int64_t before(std::int64_t time) const { return is_reversed ? time + 1 : time; }
+  std::int64_t after(std::int64_t time) const { return is_reversed ? time : time + 1; }
+  std::int64_t first_state() const { return is_reversed ? steps : 0; }
+  std::int64_t last_state() const { return is_reversed ? 0 : steps; }
+};
+
+}  // namespace recurrent
+
 /// Kernels of the forward op, its training form and its gradient on these products.
 template <class T>
 Kernel make_recurrent(KernelRequest& request, MakeProduct<T> make_product);
@@ -112,7 +131,8 @@ std::vector<Sample> recurrent_grad_samples(RecurrentKind kind);
 
 /// Registers a kernel for the forward ops and their training forms, and one for the gradients.
 void register_recurrent_kernels(KernelRegistry& registry, std::string_view name,
-                                KernelFactory forward, KernelFactory backward);
+                                KernelFactory forward, KernelFactory backward,
+                                DeviceKind device = DeviceKind::cpu);
 
 /// Outputs of the forward ops. The training form has two more, after those that its kind has:
 /// gates [directions, steps * batch, slots * hidden]: by time, activated gates where `is_default`,

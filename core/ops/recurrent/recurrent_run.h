@@ -53,21 +53,6 @@ class Lengths {
   const std::int32_t* lengths_;
 };
 
-/// The order in which a direction takes the times, and which of the steps + 1 states between them
-/// stand before and after each.
-struct TimeOrder {
-  bool is_reversed;
-  std::int64_t steps;
-
-  TimeOrder(const RecurrentSettings& settings, const RecurrentSizes& sizes, std::int64_t direction)
-      : is_reversed(direction == 1 || settings.starts_reversed), steps(sizes.steps) {}
-  std::int64_t time(std::int64_t step) const { return is_reversed ? steps - 1 - step : step; }
-  std::int64_t before(std::int64_t time) const { return is_reversed ? time + 1 : time; }
-  std::int64_t after(std::int64_t time) const { return is_reversed ? time : time + 1; }
-  std::int64_t first_state() const { return is_reversed ? steps : 0; }
-  std::int64_t last_state() const { return is_reversed ? 0 : steps; }
-};
-
 /// Copies a state [batch, hidden] of one direction from or to where the graph has it. A null input
 /// is zeros, to a null output nothing is written.
 template <class T>
