@@ -182,6 +182,9 @@ Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target) {
 }
 
 void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes) {
+  if (target.defined() && &target.device() != &cpu()) {
+    return check_class_targets(loss, target.to(cpu()), classes);
+  }
   const Targets kind = targets_of(loss);
   if (!are_classes(kind)) return;
   const auto labels = target.values<const std::int64_t>();

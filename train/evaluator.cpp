@@ -90,7 +90,7 @@ Evaluation Evaluator::measure(const Batch& batch) {
   inputs.push_back(batch.target);
   Plan& plan = s.planned(inputs);
   const Shape& shape = plan.output(1).shape();
-  check_class_targets(s.options.loss, batch.target.to(cpu()), class_count(s.options.loss, shape));
+  check_class_targets(s.options.loss, batch.target, class_count(s.options.loss, shape));
   plan.run(inputs);
   Evaluation result{.loss = to_double(plan.output(0)).front(), .samples = batch.size};
   const bool has_classes = has_class_targets(s.options.loss);
@@ -137,10 +137,12 @@ std::int64_t count_correct_of(const Tensor& prediction, const Tensor& target, in
 }  // namespace
 
 std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis) {
+  if (&prediction.device() != &cpu() || &target.device() != &cpu()) {
+    return count_correct(prediction.to(cpu()), target.to(cpu()), class_axis);
+  }
   std::int64_t correct = 0;
-  visit_dtype(FloatTypes{}, prediction.dtype(), [&]<class T>() {
-    correct = count_correct_of<T>(prediction.to(cpu()), target.to(cpu()), class_axis);
-  });
+  visit_dtype(FloatTypes{}, prediction.dtype(),
+              [&]<class T>() { correct = count_correct_of<T>(prediction, target, class_axis); });
   return correct;
 }
 

@@ -171,7 +171,7 @@ float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
   s.set_inputs(inputs, target);
   const std::shared_ptr<PlannedStep>& planned = s.planned(s.next_kind());
   Plan& plan = planned->plan;
-  check_class_targets(s.options.loss, target.to(cpu()), planned->classes);
+  check_class_targets(s.options.loss, target, planned->classes);
   plan.run(s.plan_inputs, {.step = s.runs});
   ++s.runs;
   if (planned->kind == StepKind::update || planned->kind == StepKind::apply) ++s.updates;

@@ -20,7 +20,7 @@ void PlanKernels::refuse_missing() const {
     list += text(list.empty() ? "" : ", ", op, " (", nodes, nodes == 1 ? " node)" : " nodes)");
   }
   fail(ErrorKind::unsupported, "no ", device_.name(), " kernel for ", list,
-       "; with the fallback cpu they run on the CPU");
+       "; --fallback cpu (Fallback::cpu) runs them on the CPU");
 }
 
 }  // namespace graft

@@ -122,7 +122,7 @@ TEST(CudaPlan, NamesAllOpsWithoutAKernel) {
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
   EXPECT_THAT(error.what(), HasSubstr("no cuda:emulated kernel for "));
   EXPECT_THAT(error.what(), HasSubstr("Det (1 node)"));
-  EXPECT_THAT(error.what(), HasSubstr("with the fallback cpu they run on the CPU"));
+  EXPECT_THAT(error.what(), HasSubstr("--fallback cpu (Fallback::cpu) runs them on the CPU"));
 }
 
 TEST(CudaPlan, FallbackRunsOpsOnTheCpu) {

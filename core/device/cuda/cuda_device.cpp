@@ -15,20 +15,21 @@ constexpr int kOldestCapability = 75;  // that kernels are compiled for (cmake/G
 
 class CudaReplay final : public Replay {
  public:
-  CudaReplay(std::string device, cudaStream_t stream, cudaGraphExec_t graph)
-      : device_(std::move(device)), stream_(stream), graph_(graph) {}
+  CudaReplay(CudaDevice& device, cudaGraphExec_t graph) : device_(device), graph_(graph) {}
   ~CudaReplay() override {
-    cudaStreamSynchronize(stream_);  // it may still run
+    const auto turn = device_.take_turn();
+    cudaStreamSynchronize(device_.stream());  // it may still run
     cudaGraphExecDestroy(graph_);
   }
 
   void start() override {
-    check_cuda(cudaGraphLaunch(graph_, stream_), device_, "replay of recorded work");
+    const auto turn = device_.take_turn();
+    check_cuda(cudaGraphLaunch(graph_, device_.stream()), device_.name(),
+               "replay of recorded work");
   }
 
  private:
-  std::string device_;
-  cudaStream_t stream_;
+  CudaDevice& device_;
   cudaGraphExec_t graph_;
 };
 
@@ -147,7 +148,7 @@ std::unique_ptr<Replay> CudaDevice::record(const std::function<void()>& body) {
   const cudaError_t error = cudaGraphInstantiate(&prepared, graph, 0);
   cudaGraphDestroy(graph);
   check(error, "preparing what was recorded");
-  return std::make_unique<CudaReplay>(name_, stream_, prepared);
+  return std::make_unique<CudaReplay>(*this, prepared);
 }
 
 std::unique_lock<std::recursive_mutex> CudaDevice::take_turn() {

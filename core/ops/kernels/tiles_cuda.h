@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "core/device/cuda/grid.h"
 
@@ -42,6 +45,15 @@ __device__ void add_products(const T* a, const T* b, T (&sums)[kEach][kEach]) {
   }
 }
 
+/// Calls body(r, c) for each sum of a thread, with constants: a loop that nvcc does not unroll would
+/// keep the sums out of registers.
+template <class Body>
+__device__ void for_each_sum(const Body& body) {
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (body(std::integral_constant<int, i / kEach>(), std::integral_constant<int, i % kEach>()), ...);
+  }(std::make_integer_sequence<int, kEach * kEach>());
+}
+
 __host__ __device__ inline std::int64_t count(std::int64_t size) {
   return (size + kTile - 1) / kTile;
 }
@@ -70,13 +82,11 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
       for (int i = 0; i < kSlice; ++i) add_products(a_slice[i] + row, b_slice[i] + column, sums);
       __syncthreads();  // the next slices take the same memory
     }
-    for (int i = 0; i < kEach; ++i) {
-      for (int j = 0; j < kEach; ++j) {
-        const std::int64_t r = first_row + row + i * kSide;
-        const std::int64_t c = first_column + column + j * kSide;
-        if (r < p.m && c < p.n) p.store(entry, r, c, sums[i][j]);
-      }
-    }
+    for_each_sum([&](auto i, auto j) {
+      const std::int64_t r = first_row + row + i * kSide;
+      const std::int64_t c = first_column + column + j * kSide;
+      if (r < p.m && c < p.n) p.store(entry, r, c, sums[i][j]);
+    });
   }
 }
 
