@@ -69,7 +69,7 @@ Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_
     if (!has_classes) continue;
     correct += static_cast<double>(
         count_correct(plan.output(1), batch.target, class_axis(s.options.loss, shape)));
-    judged += static_cast<double>(batch.target.size());
+    judged += static_cast<double>(count_judged(s.options.loss, batch.target));
   }
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
   if (judged > 0.0) result.accuracy = correct / judged;
