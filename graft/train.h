@@ -5,4 +5,5 @@
 #include "train/evaluator.h"
 #include "train/progress_bar.h"
 #include "train/train_step.h"
+#include "train/trainable.h"
 #include "train/trainer.h"
