@@ -12,9 +12,33 @@ Expr mean(const Expr& x) {
   return reduce_mean(x, {}, false);
 }
 
+Expr reduced(const Loss& loss, const Expr& x) {
+  return loss.reduction == Reduction::mean ? mean(x) : reduce_sum(x, {}, false);
+}
+
+/// What losses with class targets share.
+Attributes class_attributes(const Loss& loss) {
+  Attributes attributes{{"reduction", loss.reduction == Reduction::mean ? "mean" : "sum"}};
+  if (loss.ignore_index) attributes.set({"ignore_index", *loss.ignore_index});
+  return attributes;
+}
+
+std::vector<Expr> class_inputs(const Loss& loss, const Expr& scores, const Expr& target) {
+  if (loss.class_weights.empty()) return {scores, target};
+  const auto count = static_cast<std::int64_t>(loss.class_weights.size());
+  const std::int64_t classes = scores.shape()[1];
+  if (count != classes) {
+    fail(ErrorKind::argument, loss.name, ": ", count, " class weights for ", classes, " classes");
+  }
+  Builder& builder = scores.builder();
+  Value* const weights = builder.constant(Tensor::from(Shape{count}, loss.class_weights));
+  return {scores, target, cast(builder.expr(weights), scores.dtype())};
+}
+
 Expr build_cross_entropy(const Loss& loss, const Expr& logits, const Expr& target) {
-  return call_internal("CrossEntropy", {logits, target},
-                       {{"label_smoothing", loss.label_smoothing}});
+  Attributes attributes = class_attributes(loss);
+  attributes.set({"label_smoothing", loss.label_smoothing});
+  return call_internal("CrossEntropy", class_inputs(loss, logits, target), std::move(attributes));
 }
 
 Expr build_token_cross_entropy(const Loss& loss, const Expr& logits, const Expr& target) {
@@ -23,17 +47,18 @@ Expr build_token_cross_entropy(const Loss& loss, const Expr& logits, const Expr&
   return build_cross_entropy(loss, reshape(logits, {tokens, shape[2]}), reshape(target, {tokens}));
 }
 
-Expr build_nll(const Loss& /*loss*/, const Expr& log_probabilities, const Expr& target) {
-  return call("NegativeLogLikelihoodLoss", {log_probabilities, target}, {{"reduction", "mean"}});
+Expr build_nll(const Loss& loss, const Expr& log_probabilities, const Expr& target) {
+  return call("NegativeLogLikelihoodLoss", class_inputs(loss, log_probabilities, target),
+              class_attributes(loss));
 }
 
-Expr build_mse(const Loss& /*loss*/, const Expr& prediction, const Expr& target) {
+Expr build_mse(const Loss& loss, const Expr& prediction, const Expr& target) {
   const Expr difference = prediction - target;
-  return mean(difference * difference);
+  return reduced(loss, difference * difference);
 }
 
-Expr build_l1(const Loss& /*loss*/, const Expr& prediction, const Expr& target) {
-  return mean(call("Abs", {prediction - target}));
+Expr build_l1(const Loss& loss, const Expr& prediction, const Expr& target) {
+  return reduced(loss, call("Abs", {prediction - target}));
 }
 
 /// d^2/2 up to delta, delta*(|d| - delta/2) beyond.
@@ -41,13 +66,58 @@ Expr build_huber(const Loss& loss, const Expr& prediction, const Expr& target) {
   const Expr difference = prediction - target;
   const Expr distance = call("Abs", {difference});
   const double delta = loss.delta;
-  return mean(where(less(distance, constant_like(distance, delta)), difference * difference * 0.5,
-                    (distance - 0.5 * delta) * delta));
+  return reduced(loss, where(less(distance, constant_like(distance, delta)),
+                             difference * difference * 0.5, (distance - 0.5 * delta) * delta));
 }
 
 /// -t*log(sigmoid(x)) - (1-t)*log(1-sigmoid(x)) = softplus(x) - t*x, which never overflows.
-Expr build_bce_with_logits(const Loss& /*loss*/, const Expr& logits, const Expr& target) {
-  return mean(call("Softplus", {logits}) - logits * target);
+Expr binary_cross_entropy(const Expr& logits, const Expr& target) {
+  return call("Softplus", {logits}) - logits * target;
+}
+
+/// With w for positive targets, w-1 times -t*log(sigmoid(x)) = t*(softplus(x) - x) come on top.
+Expr build_bce_with_logits(const Loss& loss, const Expr& logits, const Expr& target) {
+  const Expr plain = binary_cross_entropy(logits, target);
+  if (loss.pos_weight.empty()) return reduced(loss, plain);
+  const auto count = static_cast<std::int64_t>(loss.pos_weight.size());
+  const std::int64_t last = logits.rank() == 0 ? 1 : logits.shape()[logits.rank() - 1];
+  if (count != 1 && count != last) {
+    fail(ErrorKind::argument, loss.name, ": ", count, " weights of positives, wanted 1 or ", last);
+  }
+  Builder& builder = logits.builder();
+  Value* const weights = builder.constant(Tensor::from(Shape{count}, loss.pos_weight));
+  const Expr extra = cast(builder.expr(weights), logits.dtype()) - 1.0;
+  return reduced(loss, plain + extra * target * (call("Softplus", {logits}) - logits));
+}
+
+/// alpha_t (1 - p_t)^gamma bce, where p_t is the probability of what the target says.
+Expr build_focal(const Loss& loss, const Expr& logits, const Expr& target) {
+  const Expr p = sigmoid(logits);
+  const Expr missed = p + target - p * target * 2.0;  // 1 - p_t
+  const double alpha = loss.alpha;
+  const Expr weight = target * (2.0 * alpha - 1.0) + (1.0 - alpha);
+  const Expr bce = binary_cross_entropy(logits, target);
+  return reduced(loss, weight * pow(missed, loss.gamma) * bce);
+}
+
+Expr build_dice(const Loss& /*loss*/, const Expr& logits, const Expr& target) {
+  const Shape shape = logits.shape();
+  const std::int64_t samples = shape.rank() == 0 ? 1 : shape[0];
+  const Shape rows{samples, samples == 0 ? 0 : shape.size() / samples};
+  const Expr p = reshape(sigmoid(logits), rows);
+  const Expr t = reshape(target, rows);
+  const auto sum = [](const Expr& x) { return reduce_sum(x, {1}, false); };
+  return mean(1.0 - (sum(p * t) * 2.0 + 1.0) / (sum(p) + sum(t) + 1.0));
+}
+
+Expr build_kl(const Loss& loss, const Expr& logits, const Expr& teacher) {
+  const double temperature = loss.temperature;
+  const auto log_softmax = [&](const Expr& x) {
+    return call("LogSoftmax", {x / temperature}, {{"axis", -1}});
+  };
+  const Expr wanted = log_softmax(teacher);
+  const Expr rows = reduce_sum(exp(wanted) * (wanted - log_softmax(logits)), {-1}, false);
+  return reduced(loss, rows) * (temperature * temperature);
 }
 
 Expr build_ctc(const Loss& loss, const Expr& log_probabilities, const Expr& target) {
@@ -62,7 +132,7 @@ struct Row {
   Expr (*build)(const Loss& loss, const Expr& prediction, const Expr& target);
 };
 
-constexpr std::array<Row, 8> kRows{{
+constexpr std::array<Row, 11> kRows{{
     {"cross_entropy", Targets::classes, build_cross_entropy},
     {"token_cross_entropy", Targets::classes_last, build_token_cross_entropy},
     {"nll", Targets::classes, build_nll},
@@ -70,6 +140,9 @@ constexpr std::array<Row, 8> kRows{{
     {"l1", Targets::numbers, build_l1},
     {"huber", Targets::numbers, build_huber},
     {"bce_with_logits", Targets::numbers, build_bce_with_logits},
+    {"focal", Targets::numbers, build_focal},
+    {"dice", Targets::numbers, build_dice},
+    {"kl", Targets::numbers, build_kl},
     {"ctc", Targets::sequences, build_ctc},
 }};
 
@@ -190,10 +263,17 @@ void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t cl
   const auto labels = target.values<const std::int64_t>();
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const bool ends_sequence = kind == Targets::sequences && labels[i] < 0;
-    if (ends_sequence || (labels[i] >= 0 && labels[i] < classes)) continue;
+    if (ends_sequence || labels[i] == loss.ignore_index || (labels[i] >= 0 && labels[i] < classes))
+      continue;
     fail(ErrorKind::argument, "class index ", labels[i], " at position ", i,
          " of the targets is outside [0, ", classes, ")");
   }
+}
+
+std::int64_t count_judged(const Loss& loss, const Tensor& target) {
+  if (!loss.ignore_index) return target.size();
+  const auto labels = target.values<const std::int64_t>();
+  return target.size() - std::ranges::count(labels, *loss.ignore_index);
 }
 
 }  // namespace graft

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,14 +28,33 @@ enum class Targets {
 /// element type. All types and shapes are known.
 using LossFormula = std::function<Expr(const Expr& prediction, const Expr& target)>;
 
+/// What becomes of the losses of all elements, or of all predictions.
+enum class Reduction { mean, sum };
+
 /// How far a prediction is from its target: a scalar, the mean over all elements (class losses:
-/// over all predictions; ctc: over the samples), as PyTorch's losses of these names with reduction
-/// "mean".
+/// over all predictions; ctc: over the samples), as PyTorch's losses of these names with the same
+/// settings. `loss_from_spec` reads one from text.
 struct Loss {
   /// One of `loss_names()`.
   std::string name;
   /// The share of the target that cross_entropy spreads over all classes, in [0, 1).
   float label_smoothing = 0.0F;
+  /// Targets of this class count for nothing, in losses with class targets; a batch without others
+  /// has the loss NaN.
+  std::optional<std::int64_t> ignore_index = {};
+  /// One a class, of losses with class targets; the mean is then a weighted one.
+  std::vector<float> class_weights = {};
+  /// What positive targets of bce_with_logits count: one number, or one for each element of the
+  /// last axis.
+  std::vector<float> pos_weight = {};
+  /// Of all but ctc and dice.
+  Reduction reduction = Reduction::mean;
+  /// focal's: the weight of positive targets (negative ones have 1 - alpha), and how little what is
+  /// predicted well counts.
+  float alpha = 0.25F;
+  float gamma = 2.0F;
+  /// By which kl divides both sides' logits; above 0.
+  float temperature = 1.0F;
   /// The difference at which huber's parabola becomes a line; above 0.
   float delta = 1.0F;
   /// The class that separates ctc's labels, and whether targets too long for their prediction
@@ -72,6 +92,21 @@ inline Loss huber(float delta = 1.0F) {
 inline Loss bce_with_logits() {
   return {.name = "bce_with_logits"};
 }
+/// Logits against 0 and 1: binary cross entropy, less of what is predicted well. Source: Lin et
+/// al., arXiv 1708.02002, as torchvision.ops.sigmoid_focal_loss.
+inline Loss focal(float alpha = 0.25F, float gamma = 2.0F) {
+  return {.name = "focal", .alpha = alpha, .gamma = gamma};
+}
+/// Logits [N,...] against masks of 0 and 1: 1 - (2 sum(p t) + 1) / (sum(p) + sum(t) + 1) with
+/// p = sigmoid(logits), the mean over samples. Source: Milletari et al., arXiv 1606.04797.
+inline Loss dice() {
+  return {.name = "dice"};
+}
+/// Logits [N,C] against a teacher's logits: T^2 KL(softmax(t/T) || softmax(x/T)), the mean over
+/// samples. Source: Hinton et al., arXiv 1503.02531.
+inline Loss kl(float temperature = 1.0F) {
+  return {.name = "kl", .temperature = temperature};
+}
 
 /// Log-probabilities [T,B,C] against label sequences i64 [B,L]; a sequence ends before its first
 /// negative label. Each loss is divided by the length of its sequence.
@@ -94,6 +129,15 @@ inline Loss custom_loss(std::string name, LossFormula formula, Targets targets =
 std::vector<std::string> loss_names();
 /// Throws Error{argument} for an unknown name; the message lists the valid ones.
 Loss loss_from_name(std::string_view name);
+/// NAME[:KEY=VALUE]..., with the settings that the loss has; lists are joined by ',':
+///
+///     cross_entropy:label_smoothing=0.1:ignore_index=255:weights=1,2.5,1
+///     bce_with_logits:pos_weight=3
+///
+/// Throws Error{argument}, listing what the loss takes, for anything else.
+Loss loss_from_spec(std::string_view spec);
+/// A line for each loss that `loss_from_spec` reads: "huber[:delta=NUMBER][:reduction=mean|sum]".
+std::vector<std::string> loss_usages();
 
 /// Whether targets are class indices, one a prediction: then there is an accuracy.
 bool has_class_targets(const Loss& loss);
@@ -112,5 +156,8 @@ Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target);
 /// Throws Error{argument} naming the first class index that is outside [0, classes); those of
 /// sequences may be negative. Losses whose targets are no classes are not checked.
 void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes);
+
+/// How many of the targets count: all, but those of `ignore_index`.
+std::int64_t count_judged(const Loss& loss, const Tensor& target);
 
 }  // namespace graft

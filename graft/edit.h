@@ -5,4 +5,5 @@
 #include "core/graph/edit.h"
 #include "core/layers/append.h"
 #include "core/layers/batch.h"
+#include "core/layers/fix_input.h"
 #include "core/layers/output_types.h"

@@ -12,4 +12,5 @@
 #include "train/run_log.h"
 #include "train/run_state.h"
 #include "train/train_step.h"
+#include "train/trainable.h"
 #include "train/trainer.h"

@@ -67,7 +67,8 @@ Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_
     result.loss += part.loss * static_cast<double>(part.samples);
     result.samples += part.samples;
     if (!part.accuracy) continue;
-    const auto targets = static_cast<double>(batch.target.size());
+    const auto targets =
+        static_cast<double>(count_judged(state_->options.loss, batch.target));
     correct += *part.accuracy * targets;
     judged += targets;
   }
@@ -96,9 +97,10 @@ Evaluation Evaluator::measure(const Batch& batch) {
   const bool has_classes = has_class_targets(s.options.loss);
   const int axis = has_classes ? class_axis(s.options.loss, shape) : -1;
   for (const auto& metric : s.metrics) metric->add(plan.output(1), batch.target, axis);
-  if (!has_classes || batch.target.size() == 0) return result;
+  const std::int64_t targets = has_classes ? count_judged(s.options.loss, batch.target) : 0;
+  if (targets == 0) return result;
   const std::int64_t correct = count_correct(plan.output(1), batch.target, axis);
-  result.accuracy = static_cast<double>(correct) / static_cast<double>(batch.target.size());
+  result.accuracy = static_cast<double>(correct) / static_cast<double>(targets);
   return result;
 }
 

@@ -61,6 +61,10 @@ Tie tie(Graph& graph, Value* leader, Value* follower) {
 
 }  // namespace
 
+bool are_copies(const Tensor& a, const Tensor& b) {
+  return same_bytes(a, b) || is_transpose(a, b);
+}
+
 std::vector<Tie> tie_initializers(Graph& graph,
                                   const std::vector<std::vector<std::string>>& groups) {
   std::vector<Tie> ties;

@@ -16,6 +16,9 @@ struct Tie {
   Tensor follower_content;
 };
 
+/// Whether both hold the same elements, or one the other's transpose.
+bool are_copies(const Tensor& a, const Tensor& b);
+
 /// Makes `graph` (in the newest form) read the leader wherever it read a follower. Each group of
 /// names is one parameter; the first leads. Returns one tie a follower.
 /// Throws Error{argument} if a name is no float initializer, occurs twice, or if a follower holds

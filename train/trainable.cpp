@@ -6,6 +6,7 @@
 #include "core/base/regex.h"
 #include "core/graph/edit.h"
 #include "core/graph/reads.h"
+#include "core/layers/fix_input.h"
 #include "core/ops/registry.h"
 #include "io/onnx.h"
 
@@ -144,11 +145,38 @@ void drop_frozen(std::vector<Value*>& values, const std::string& pattern) {
   }
 }
 
+[[noreturn]] void refuse_nothing(const Graph& graph) {
+  std::string hint;
+  for (const Value* input : edit::inputs_that_choose_weights(graph)) {
+    hint += text("; weights lie in branches that input '", input->name(),
+                 "' chooses between: make it a constant by edit --set ", input->name(), "=VALUE");
+  }
+  fail(ErrorKind::argument, "nothing to train: no parameter is selected", hint);
+}
+
 }  // namespace
 
 void separate_parameters(Graph& graph) {
   edit::separate_initializers(graph);
   onnx::separate_merged(graph);
+}
+
+std::size_t take_parameters(Model& to, const Model& from) {
+  separate_parameters(to.graph());
+  std::size_t count = 0;
+  for (Value* const value : to.graph().initializers()) {
+    const Value* const trained = from.graph().find(value->name());
+    if (trained == nullptr || !trained->is_initializer()) continue;
+    const Tensor& own = value->initializer();
+    const Tensor& other = trained->initializer();
+    if (own.data() == other.data() || own.dtype() != other.dtype() ||
+        own.shape() != other.shape()) {
+      continue;
+    }
+    value->set_initializer(other);
+    ++count;
+  }
+  return count;
 }
 
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
@@ -157,6 +185,24 @@ std::vector<Value*> default_trainable(const Graph& graph, const Graph* file) {
     if (is_candidate(*value, file) && trains(*value)) values.push_back(value);
   }
   return values;
+}
+
+std::string why_frozen(const Value& value) {
+  if (!is_candidate(value, nullptr)) return text(value.dtype(), " does not train");
+  if (trains(value)) return {};
+  switch (value.role) {
+    case Role::buffer:
+      return "a buffer of the program that was exported";
+    case Role::statistic:
+      return "a running statistic, which follows the batches";
+    case Role::constant:
+      return "a constant of the program that was exported";
+    case Role::parameter:
+    case Role::unknown:
+    case Role::folded:
+      break;
+  }
+  return "nothing reads it as a weight";
 }
 
 std::vector<Value*> scales_without_parameters(const Graph& graph, const Graph* file) {
@@ -188,7 +234,7 @@ std::vector<Value*> choose_trainable(const Graph& graph, const TrainableRequest&
     }
     values.push_back(value);
   }
-  if (values.empty()) fail(ErrorKind::argument, "nothing to train: no parameter is selected");
+  if (values.empty()) refuse_nothing(graph);
   return values;
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/graph.h"
+#include "core/graph/model.h"
 
 namespace graft {
 
@@ -24,6 +24,12 @@ struct TrainableRequest {
 /// (edit::separate_initializers, onnx::separate_merged): trained, they part.
 void separate_parameters(Graph& graph);
 
+/// Gives `to` what `from`, a clone of it that was trained, perhaps with more nodes, holds under the
+/// names of its initializers: clones share elements, but not the parameters that training separated
+/// from what they were merged with. They are separated in `to` as well. Returns how many tensors
+/// were taken.
+std::size_t take_parameters(Model& to, const Model& from);
+
 /// The float initializers that train by default. Their roles (Value::role) decide: parameters
 /// train, buffers, statistics and constants do not. Where the role is open, those train that reach
 /// an input which usually holds a weight (OpDef::weights), directly or through ops that only
@@ -32,6 +38,9 @@ void separate_parameters(Graph& graph);
 /// Buffers that nothing marks must be frozen by name. `graph` is in the newest form
 /// (upgrade_opset). `file` as in TrainableRequest.
 std::vector<Value*> default_trainable(const Graph& graph, const Graph* file = nullptr);
+
+/// Why a float initializer does not train by default, for users; empty where it does.
+std::string why_frozen(const Value& value);
 
 /// The scales of ones of BatchNormalizations that have no parameters: they do not train, but show
 /// what trains nevertheless. `graph` and `file` as above.

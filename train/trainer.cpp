@@ -94,7 +94,8 @@ StepReport Trainer::step(const Batch& batch, const Run* run) {
     const Tensor& prediction = step_.prediction();
     const std::int64_t correct =
         count_correct(prediction, batch.target, class_axis(loss_, prediction.shape()));
-    report.accuracy = static_cast<double>(correct) / static_cast<double>(batch.target.size());
+    const std::int64_t judged = count_judged(loss_, batch.target);
+    report.accuracy = static_cast<double>(correct) / static_cast<double>(judged);
   }
   return report;
 }

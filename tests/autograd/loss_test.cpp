@@ -157,9 +157,108 @@ TEST(Loss, WhatDoesNotFitIsNamed) {
               HasSubstr("unknown loss 'hinge'; valid: cross_entropy, token_cross_entropy, nll"));
 }
 
+/// What PyTorch gets (torch.nn.functional 2.x), on the same numbers.
+class PyTorchs : public testing::Test {
+ protected:
+  const Tensor logits_ = Tensor::from<float>({3, 3}, {1, 2, 0, 0.5F, -1, 3, 2, 2, -2});
+  const Tensor masks_ = Tensor::from<float>({3, 3}, {1, 0, 1, 0, 0, 1, 1, 1, 0});
+};
+
+TEST_F(PyTorchs, CrossEntropyWithWeightsSmoothingAndAnIgnoredClass) {
+  const Loss loss =
+      loss_from_spec("cross_entropy:ignore_index=255:label_smoothing=0.2:weights=1,2,3");
+  const Tensor target = Tensor::from<std::int64_t>({3}, {2, 255, 0});
+  check_class_targets(loss, target, 3);
+  EXPECT_EQ(count_judged(loss, target), 2);
+  expect_result(
+      evaluate_loss(loss, logits_, target), 2.0126698F,
+      {0.1546433F, 0.4323354F, -0.5869786F, 0, 0, 0, -0.0680279F, 0.1153055F, -0.0472776F});
+  EXPECT_THAT(error_of([&] { check_class_targets(cross_entropy(), target, 3); }).what(),
+              HasSubstr("class index 255"));
+  EXPECT_THAT(error_of([&] {
+                evaluate_loss(loss_from_spec("cross_entropy:weights=1,2"), logits_, target);
+              }).what(),
+              HasSubstr("2 class weights for 3 classes"));
+}
+
+TEST_F(PyTorchs, SumsAndWeightsOfPositives) {
+  expect_result(evaluate_loss(loss_from_spec("cross_entropy:reduction=sum"), logits_,
+                              Tensor::from<std::int64_t>({3}, {2, 1, 0})),
+                7.2055435F,
+                {0.2447285F, 0.665241F, -0.9099694F, 0.0745956F, -0.9833555F, 0.9087599F,
+                 -0.5045373F, 0.4954627F, 0.0090747F});
+  expect_result(evaluate_loss(loss_from_spec("bce_with_logits:pos_weight=3"), logits_, masks_),
+                0.8297502F,
+                {-0.0896471F, 0.0978663F, -0.1666667F, 0.0691622F, 0.0298824F, -0.0158086F,
+                 -0.0397343F, -0.0397343F, 0.0132448F});
+  expect_result(evaluate_loss(loss_from_spec("bce_with_logits:pos_weight=3,1,0.5:reduction=sum"),
+                              logits_, masks_),
+                5.3595595F,
+                {-0.8068242F, 0.880797F, -0.25F, 0.6224594F, 0.2689414F, -0.0237129F, -0.3576088F,
+                 -0.119203F, 0.1192029F});
+}
+
+TEST_F(PyTorchs, FocalDiceAndDistillation) {
+  expect_result(evaluate_loss(focal(), logits_, masks_), 0.1765421F,
+                {-0.0014606F, 0.0897262F, -0.0082857F, 0.043846F, 0.0043818F, -8.7e-06F,
+                 -0.0001353F, -0.0001353F, 0.0004059F});
+  expect_result(evaluate_loss(dice(), logits_, masks_), 0.2134099F,
+                {-0.0169582F, 0.00463689F, -0.0215631F, 0.0154014F, 0.0128853F, -0.00487432F,
+                 -0.0076959F, -0.0076959F, 0.00664515F});
+  const Tensor teacher = Tensor::from<float>({3, 3}, {0, 1, 2, 1, 1, 1, 3, 0, -1});
+  expect_result(evaluate_loss(kl(2.0F), logits_, teacher), 1.069712F,
+                {0.0805814F, 0.132856F, -0.213438F, -0.087887F, -0.158767F, 0.246654F, -0.178543F,
+                 0.202706F, -0.0241631F});
+}
+
+TEST(LossSpec, SaysWhatALossTakes) {
+  const auto fails = [](const char* spec) {
+    return std::string(error_of([&] { loss_from_spec(spec); }).what());
+  };
+  EXPECT_EQ(loss_from_spec("huber:delta=2").delta, 2.0F);
+  EXPECT_TRUE(loss_from_spec("ctc:blank=3:zero_infinity=1").zero_infinity);
+  EXPECT_THAT(fails("mse:delta=2"), HasSubstr("no setting 'delta'; wanted mse[:reduction="));
+  EXPECT_THAT(fails("huber:delta"), HasSubstr("wanted huber[:delta=NUMBER][:reduction=mean|sum]"));
+  EXPECT_THAT(fails("huber:delta=0"), HasSubstr("delta='0', wanted a number above 0"));
+  EXPECT_THAT(fails("cross_entropy:label_smoothing=nan"), HasSubstr("wanted a number from 0"));
+  EXPECT_THAT(fails("cross_entropy:weights=1,,2"), HasSubstr("wanted numbers of at least 0"));
+  EXPECT_THAT(fails("cross_entropy:ignore_index=1.5"), HasSubstr("wanted a whole number"));
+  EXPECT_THAT(fails("nll:reduction=none"), HasSubstr("wanted mean or sum"));
+}
+
 TEST(Loss, EveryNameIsALoss) {
-  EXPECT_EQ(loss_names().size(), 8U);
+  EXPECT_EQ(loss_names().size(), 11U);
   for (const std::string& name : loss_names()) EXPECT_EQ(loss_from_name(name).name, name);
+}
+
+// The loss of docs/losses.md, word for word.
+/// Logits [N,C,H,W] against classes i64 [N,H,W].
+Loss segmentation(double dice_weight) {
+  const auto formula = [=](const Expr& logits, const Expr& target) {
+    const Expr entropy = call("SoftmaxCrossEntropyLoss", {logits, target},
+                              {{"ignore_index", 255}, {"reduction", "mean"}});
+    const Shape shape = target.shape();
+    const Expr p = call("Softmax", {logits}, {{"axis", 1}});
+    const Expr second = constant_ints(p.builder(), {1});
+    const Expr p1 = reshape(call("Gather", {p, second}, {{"axis", 1}}), shape);
+    const Expr one = cast(equal(target, constant_like(target, 1.0)), p.dtype());
+    const Expr counts = 1.0 - cast(equal(target, constant_like(target, 255.0)), p.dtype());
+    const auto sum = [](const Expr& x) { return reduce_sum(x, {}, false); };
+    const Expr overlap = sum(p1 * one * counts) * 2.0 + 1.0;
+    return entropy + (1.0 - overlap / (sum(p1 * counts) + sum(one) + 1.0)) * dice_weight;
+  };
+  return custom_loss("segmentation", formula, Targets::any);
+}
+
+TEST(CustomLoss, OfTheDocumentationIgnoresWhatItSays) {
+  const Tensor target = Tensor::from<std::int64_t>({1, 1, 3}, {1, 255, 0});
+  const Tensor logits = Tensor::from<float>({1, 2, 1, 3}, {0, 5, 0, 0, 7, 0});
+  const Result found = evaluate_loss(segmentation(0.5), logits, target);
+  // entropy log 2; p1 = 1/2 twice: overlap 2 * 1/2 + 1 = 2, sums 1 + 1 + 1 = 3.
+  EXPECT_NEAR(found.loss, kLog2 + 0.5F / 3.0F, 1e-6F);
+  EXPECT_EQ(found.gradient[1], 0.0F);
+  EXPECT_EQ(found.gradient[4], 0.0F);
+  EXPECT_LT(found.gradient[3], 0.0F);
 }
 
 /// Mean of |p - t| / t: (1/2 + 1/4) / 2; d/dp = sign / (2t).

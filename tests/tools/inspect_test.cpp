@@ -104,5 +104,67 @@ TEST_F(Inspect, BenchMeasuresWhatASessionRuns) {
   EXPECT_THAT(outcome.error, Not(HasSubstr("Softmax by ")));
 }
 
+/// y = softmax(x w), and z = x w, with the batch fixed to 4.
+std::string write_two_ends(const std::string& file, const SymShape& shape) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, shape}));
+  const Expr w = builder.expr(graph.add_initializer("w", Tensor::full(DType::f32, {6, 3}, 0.5)));
+  const Expr mask =
+      builder.expr(graph.add_initializer("mask", Tensor::from<float>({3}, {0, -1e9F, 0})));
+  const Expr z = matmul(x, w);
+  graph.rename(z.value(), "logits");
+  const Expr y = call("Softmax", {z + mask}, {{"axis", -1}});
+  graph.rename(y.value(), "probabilities");
+  graph.add_output(y.value());
+  graph.add_output(z.value());
+  onnx::save(model, file);
+  return file;
+}
+
+TEST_F(Inspect, SaysWhatIsSuspiciousAndWhatRepairsIt) {
+  const std::string file = write_two_ends(path("ends.onnx"), SymShape{4, 6});
+  const Outcome outcome = run_graft({"inspect", file});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("output 'probabilities' holds probabilities (Softmax node"));
+  EXPECT_THAT(outcome.out, HasSubstr("remedy: edit MODEL --truncate add --out OUT"));
+  EXPECT_THAT(outcome.out, HasSubstr("'x' is f32[4,6], which fixes the batch to 4"));
+  EXPECT_THAT(outcome.out, HasSubstr("remedy: edit MODEL --batch any --out OUT"));
+  EXPECT_THAT(outcome.out, HasSubstr("output 'logits': trains too, by --output logits"));
+  EXPECT_THAT(outcome.out, HasSubstr("mask f32[3]: nothing reads it as a weight"));
+  EXPECT_THAT(outcome.out, HasSubstr("with a batch of 4"));
+}
+
+TEST_F(Inspect, JudgesTheOutputAndTheShapesThatAreAskedFor) {
+  const std::string file =
+      write_two_ends(path("open.onnx"), SymShape{Dim("N"), Dim("T"), Dim("F")});
+  const Outcome open = run_graft({"inspect", file});
+  EXPECT_THAT(open.out, HasSubstr("is not known; say it by --shape NAME="));
+  const Outcome outcome =
+      run_graft({"inspect", file, "--json", "--output", "logits", "--shape", "x=2x5x6"});
+  ASSERT_THAT(outcome, Succeeds());
+  const json found = json::parse(outcome.out);
+  EXPECT_EQ(found["output"], "logits");
+  EXPECT_EQ(found["batch"], 2);
+  EXPECT_EQ(found["multiply_adds"], 2 * 5 * 6 * 3);
+  EXPECT_TRUE(found.contains("arena_bytes"));
+  EXPECT_THAT(run_graft({"inspect", file, "--output", "scores"}),
+              FailsWith(1, "no output 'scores'; its outputs: 'probabilities', 'logits'"));
+  EXPECT_THAT(run_graft({"inspect", file, "--shape", "y=2x5x6"}),
+              FailsWith(1, "no input is called 'y'; inputs are: 'x'"));
+  EXPECT_THAT(run_graft({"inspect", file, "--shape", "x=2xy"}), FailsWith(1, "is no shape"));
+}
+
+TEST_F(Inspect, TabulatesLayers) {
+  const Outcome outcome =
+      run_graft({"inspect", write_two_ends(path("ends.onnx"), SymShape{4, 6}), "--layers"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out,
+              HasSubstr("value          op       shape     parameters  multiply-adds  bytes\n"
+                        "logits         MatMul   f32[4,3]          18             72     48\n"));
+}
+
 }  // namespace
 }  // namespace graft

@@ -24,8 +24,9 @@ class Verbs : public testing::ToolTest {
     std::vector<std::string> arguments{"inspect", model, "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = run_graft(arguments);
-    EXPECT_THAT(outcome, Succeeds());
-    return json::parse(outcome.out);
+    const json found = json::parse(outcome.out);
+    EXPECT_EQ(outcome.code, found["can_train"] ? 0 : 2) << outcome.error;
+    return found;
   }
 };
 
@@ -78,6 +79,7 @@ TEST_F(Verbs, InspectNamesWhatStopsGradients) {
       found["blockers"],
       json::parse(R"(["Cast node 'to_int': its output is i32[N,10], which has no gradient"])"));
   EXPECT_FALSE(found.contains("arena_bytes"));
+  EXPECT_FALSE(found["can_train"]);
 }
 
 TEST_F(Verbs, RunWritesEachOutput) {

@@ -9,6 +9,7 @@
 #include "core/layers/append.h"
 #include "core/layers/nets.h"
 #include "tests/train/nets.h"
+#include "train/trainable.h"
 
 namespace graft {
 namespace {
@@ -53,6 +54,23 @@ TEST(TrainStep, OneSgdStepByHand) {
   EXPECT_EQ(step.updates(), 1);
   EXPECT_EQ(step.parameter_count(), 6);
   EXPECT_THAT(step.parameter_names(), ElementsAre("w", "b"));
+}
+
+/// A program adds its loss to a clone, to keep its nodes out of the file.
+TEST(TrainStep, MergedParametersThatACloneTrainedAreTakenByTheModel) {
+  Model model = test::linear_model();
+  Graph& graph = model.graph();
+  Node* const same = graph.add_node("Identity", "", {graph.find("b")}, {"c"});
+  same->output()->set_type(graph.find("b")->type());
+  Node* const sum = graph.add_node("Mul", "", {graph.outputs()[0], same->output()}, {"scaled"});
+  graph.set_outputs({sum->output()});
+  Model clone = model.clone();
+  TrainStep step(clone, {.loss = mse(), .optimizer = SGD{.lr = 0.1F}, .parameters = {"c"}});
+  step.run({Tensor::from<float>({1, 2}, {1, -1})}, Tensor::zeros(DType::f32, {1, 2}));
+  EXPECT_FALSE(model.graph().find("c")->is_initializer());
+  EXPECT_EQ(take_parameters(model, clone), 1U);
+  EXPECT_EQ(floats(weight(model, "c")), floats(weight(clone, "c")));
+  EXPECT_NE(floats(weight(model, "c")), floats(weight(model, "b")));
 }
 
 TEST(TrainStep, PlansBeforeTheFirstStepAndChangesNothing) {

@@ -60,6 +60,22 @@ void add_seed_argument(CLI::App& app, std::uint64_t& seed, const char* help) {
       ->default_str(std::to_string(seed));
 }
 
+Shape parse_shape(const std::string& text, std::string_view option) {
+  std::vector<std::int64_t> dims;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    std::int64_t dim = 0;
+    const auto [stop, error] = std::from_chars(at, end, dim);
+    if (error != std::errc() || dim < 1 || (stop != end && *stop != 'x')) {
+      fail(ErrorKind::argument, option, " '", text, "' is no shape, wanted one like 1x28x28");
+    }
+    dims.push_back(dim);
+    if (stop == end) return Shape(std::move(dims));
+    at = stop + 1;
+  }
+}
+
 void add_arguments(CLI::App& app, DataArguments& arguments) {
   app.add_option("--data", arguments.spec,
                  "fashion-mnist[:DIR], mnist:DIR, cifar10:DIR, csv:FILE or npz:FILE")
@@ -142,9 +158,9 @@ std::vector<Transform> normalization(const DataArguments& arguments) {
 }
 
 void add_arguments(CLI::App& app, LossArguments& arguments) {
-  std::string names;
-  for (const std::string& name : loss_names()) names += ", " + name;
-  app.add_option("--loss", arguments.name, "auto" + names)->capture_default_str();
+  std::string usages = "NAME[:SETTING]..., one of: auto";
+  for (const std::string& usage : loss_usages()) usages += ", " + usage;
+  app.add_option("--loss", arguments.name, usages)->capture_default_str();
   app.add_option("--output", arguments.output, "the output that is judged (default: the first)");
 }
 
@@ -160,7 +176,7 @@ void add_metrics_argument(CLI::App& app, std::vector<std::string>& names) {
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset) {
   Loss loss = mse();
   if (arguments.name != "auto") {
-    loss = loss_from_name(arguments.name);
+    loss = loss_from_spec(arguments.name);
   } else if (dataset.info().target.dtype == DType::i64) {
     const Value* const output = find_output(model, arguments.output);
     const bool is_log =
@@ -170,7 +186,7 @@ Loss choose_loss(const LossArguments& arguments, const Model& model, const Datas
   if (arguments.label_smoothing != 0.0F && loss.name != "cross_entropy") {
     fail(ErrorKind::argument, "--label-smoothing is for cross_entropy, the loss is ", loss.name);
   }
-  loss.label_smoothing = arguments.label_smoothing;
+  if (arguments.label_smoothing != 0.0F) loss.label_smoothing = arguments.label_smoothing;
   return loss;
 }
 

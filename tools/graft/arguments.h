@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/loss.h"
@@ -32,6 +33,9 @@ void apply(const ComputeArguments& arguments);
 
 /// Adds --seed: a whole number from 0 to 2^64 - 1.
 void add_seed_argument(CLI::App& app, std::uint64_t& seed, const char* help);
+
+/// "1x28x28" as a shape. Throws Error{argument}, naming the option, for anything else.
+Shape parse_shape(const std::string& text, std::string_view option);
 
 struct DataArguments {
   std::string spec;

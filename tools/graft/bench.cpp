@@ -279,7 +279,7 @@ ExitCode bench(const Arguments& arguments) {
   const double load_ms = before_ms + loading.milliseconds();
   if (arguments.batch && arguments.inputs.empty()) edit::set_batch(model, *arguments.batch);
   const Loss loss =
-      loss_from_name(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
+      loss_from_spec(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
   const BenchData data = make_data(arguments, model, loss);
   const std::optional<std::int64_t> macs = multiply_adds(*data.graph);
   Figures figures = arguments.train ? bench_training(arguments, model, loss, data)

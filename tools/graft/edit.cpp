@@ -1,12 +1,14 @@
 #include "core/graph/edit.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <iostream>
 #include <sstream>
 
 #include "core/layers/append.h"
 #include "core/layers/batch.h"
+#include "core/layers/fix_input.h"
 #include "core/layers/output_types.h"
 #include "core/layers/parse.h"
 #include "io/onnx.h"
@@ -21,6 +23,7 @@ struct Arguments {
   std::string truncate;
   std::string append;
   std::string batch;
+  std::vector<std::string> set;
   std::uint64_t seed = 0;
   std::string out;
 };
@@ -37,11 +40,60 @@ std::optional<std::int64_t> parse_batch(const std::string& text) {
   return batch;
 }
 
+/// "16000" or "1,0.5" as what the input takes.
+Tensor parse_value(const Value& input, const std::string& list) {
+  const DType type = input.dtype();
+  if (!is_float(type) && !is_integer(type) && type != DType::boolean) {
+    fail(ErrorKind::type, "--set: input '", input.name(), "' is ", input.type(),
+         "; only numbers can be set");
+  }
+  std::vector<double> numbers;
+  const char* at = list.data();
+  const char* const end = at + list.size();
+  while (true) {
+    double number = 0.0;
+    const auto [stop, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || (stop != end && *stop != ',')) {
+      fail(ErrorKind::argument, "--set ", input.name(), "=", list,
+           ": wanted numbers joined by ','");
+    }
+    numbers.push_back(number);
+    if (stop == end) break;
+    at = stop + 1;
+  }
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  const std::optional<Shape> shape = input.shape() ? input.shape()->known() : std::nullopt;
+  const bool fits = shape && shape->size() == count;
+  const Tensor exact = Tensor::from(fits ? *shape : Shape{count}, numbers);
+  const Tensor value = exact.cast(type);
+  if (is_integer(type) && to_double(value) != numbers) {
+    fail(ErrorKind::argument, "--set ", input.name(), "=", list, ": does not fit ", type);
+  }
+  return value;
+}
+
+void set_inputs(Model& model, const std::vector<std::string>& assignments) {
+  for (const std::string& assignment : assignments) {
+    const std::size_t at = assignment.rfind('=');
+    if (at == assignment.npos) {
+      fail(ErrorKind::argument, "--set '", assignment, "': wanted NAME=VALUE");
+    }
+    const std::string name = assignment.substr(0, at);
+    const auto& inputs = model.graph().inputs();
+    const auto input = std::ranges::find(inputs, name, &Value::name);
+    const Tensor value = input == inputs.end() ? Tensor::scalar(0.0F)
+                                               : parse_value(**input, assignment.substr(at + 1));
+    edit::fix_input(model, name, value);
+  }
+}
+
 ExitCode edit_model(const Arguments& arguments) {
-  if (arguments.truncate.empty() && arguments.append.empty() && arguments.batch.empty()) {
-    fail(ErrorKind::argument, "edit: nothing to do; give --truncate, --append or --batch");
+  if (arguments.truncate.empty() && arguments.append.empty() && arguments.batch.empty() &&
+      arguments.set.empty()) {
+    fail(ErrorKind::argument, "edit: nothing to do; give --set, --truncate, --append or --batch");
   }
   Model model = onnx::load(arguments.model);
+  set_inputs(model, arguments.set);
   if (!arguments.truncate.empty()) edit::truncate(model, arguments.truncate);
   if (!arguments.append.empty()) {
     edit::append(model, parse_layers(arguments.append), {.seed = arguments.seed});
@@ -67,6 +119,9 @@ ExitCode edit_model(const Arguments& arguments) {
 Run add_edit(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
+  app.add_option("--set", arguments->set,
+                 "NAME=VALUE: make an input a constant, and take the branches that it chooses")
+      ->type_name("NAME=VALUE");
   app.add_option("--truncate", arguments->truncate,
                  "make this value, or this node's output, the only output");
   app.add_option("--append", arguments->append,

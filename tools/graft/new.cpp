@@ -1,5 +1,4 @@
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <iostream>
 
 #include "core/layers/nets.h"
@@ -19,26 +18,9 @@ struct Arguments {
   std::string out;
 };
 
-/// "1x28x28" as a shape.
-Shape parse_shape(const std::string& text) {
-  std::vector<std::int64_t> dims;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    std::int64_t dim = 0;
-    const auto [stop, error] = std::from_chars(at, end, dim);
-    if (error != std::errc() || dim < 1 || (stop != end && *stop != 'x')) {
-      fail(ErrorKind::argument, "--input '", text, "' is no shape, wanted one like 1x28x28");
-    }
-    dims.push_back(dim);
-    if (stop == end) return Shape(std::move(dims));
-    at = stop + 1;
-  }
-}
-
 ExitCode make(const Arguments& arguments) {
-  const Model model =
-      make_net(arguments.net, parse_shape(arguments.input), arguments.classes, arguments.seed);
+  const Model model = make_net(arguments.net, parse_shape(arguments.input, "--input"),
+                               arguments.classes, arguments.seed);
   save_model(model, arguments.out);
   std::int64_t numbers = 0;
   for (const Value* initializer : model.graph().initializers()) {

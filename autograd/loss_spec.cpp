@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "autograd/loss.h"
+#include "core/base/error.h"
+
+namespace graft {
+namespace {
+
+/// What is read so far, for errors.
+struct Setting {
+  std::string_view loss;
+  std::string_view key;
+  std::string_view value;
+};
+
+[[noreturn]] void refuse(const Setting& setting, std::string_view wanted) {
+  fail(ErrorKind::argument, "loss ", setting.loss, ": ", setting.key, "='", setting.value,
+       "', wanted ", wanted);
+}
+
+template <class T>
+T parse(const Setting& setting, std::string_view part, std::string_view wanted) {
+  T number{};
+  const char* const end = part.data() + part.size();
+  const auto [stop, error] = std::from_chars(part.data(), end, number);
+  if (error != std::errc() || stop != end) refuse(setting, wanted);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(number)) refuse(setting, wanted);
+  }
+  return number;
+}
+
+float number(const Setting& setting, float least, float below, std::string_view wanted) {
+  const auto found = parse<float>(setting, setting.value, wanted);
+  if (found < least || found >= below) refuse(setting, wanted);
+  return found;
+}
+
+/// Those before the first ',', which are taken from the text.
+std::string_view take_part(std::string_view& text, char separator) {
+  const std::size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+std::vector<float> weights(const Setting& setting) {
+  constexpr std::string_view kWanted = "numbers of at least 0, joined by ','";
+  std::vector<float> numbers;
+  std::string_view rest = setting.value;
+  do {
+    numbers.push_back(parse<float>(setting, take_part(rest, ','), kWanted));
+    if (numbers.back() < 0.0F) refuse(setting, kWanted);
+  } while (!rest.empty());
+  return numbers;
+}
+
+struct Key {
+  std::string_view name;
+  std::string_view form;
+  /// Losses that have it.
+  std::string_view losses;
+  void (*set)(Loss& loss, const Setting& setting);
+};
+
+constexpr float kAny = 3.4e38F;
+constexpr std::string_view kClasses = " cross_entropy token_cross_entropy nll ";
+
+constexpr std::array<Key, 11> kKeys{{
+    {"label_smoothing", "NUMBER", " cross_entropy token_cross_entropy ",
+     [](Loss& loss, const Setting& setting) {
+       loss.label_smoothing = number(setting, 0.0F, 1.0F, "a number from 0 to below 1");
+     }},
+    {"ignore_index", "CLASS", kClasses,
+     [](Loss& loss, const Setting& setting) {
+       loss.ignore_index = parse<std::int64_t>(setting, setting.value, "a whole number");
+     }},
+    {"weights", "W,W,...", kClasses,
+     [](Loss& loss, const Setting& setting) { loss.class_weights = weights(setting); }},
+    {"pos_weight", "W[,W...]", " bce_with_logits ",
+     [](Loss& loss, const Setting& setting) { loss.pos_weight = weights(setting); }},
+    {"alpha", "NUMBER", " focal ",
+     [](Loss& loss, const Setting& setting) {
+       loss.alpha = number(setting, 0.0F, 1.00001F, "a number from 0 to 1");
+     }},
+    {"gamma", "NUMBER", " focal ",
+     [](Loss& loss, const Setting& setting) {
+       loss.gamma = number(setting, 0.0F, kAny, "a number of at least 0");
+     }},
+    {"temperature", "NUMBER", " kl ",
+     [](Loss& loss, const Setting& setting) {
+       loss.temperature = number(setting, 1e-30F, kAny, "a number above 0");
+     }},
+    {"delta", "NUMBER", " huber ",
+     [](Loss& loss, const Setting& setting) {
+       loss.delta = number(setting, 1e-30F, kAny, "a number above 0");
+     }},
+    {"blank", "CLASS", " ctc ",
+     [](Loss& loss, const Setting& setting) {
+       loss.blank = parse<std::int64_t>(setting, setting.value, "a class index");
+       if (loss.blank < 0) refuse(setting, "a class index");
+     }},
+    {"zero_infinity", "0|1", " ctc ",
+     [](Loss& loss, const Setting& setting) {
+       loss.zero_infinity = parse<int>(setting, setting.value, "0 or 1") != 0;
+     }},
+    {"reduction", "mean|sum",
+     " cross_entropy token_cross_entropy nll mse l1 huber bce_with_logits focal kl ",
+     [](Loss& loss, const Setting& setting) {
+       if (setting.value != "mean" && setting.value != "sum") refuse(setting, "mean or sum");
+       loss.reduction = setting.value == "sum" ? Reduction::sum : Reduction::mean;
+     }},
+}};
+
+bool has(const Key& key, std::string_view loss) {
+  return key.losses.find(" " + std::string(loss) + " ") != std::string_view::npos;
+}
+
+std::string usage(std::string_view loss) {
+  std::string line(loss);
+  for (const Key& key : kKeys) {
+    if (has(key, loss)) line += text("[:", key.name, "=", key.form, "]");
+  }
+  return line;
+}
+
+}  // namespace
+
+Loss loss_from_spec(std::string_view spec) {
+  Loss loss = loss_from_name(take_part(spec, ':'));
+  while (!spec.empty()) {
+    std::string_view value = take_part(spec, ':');
+    const bool has_value = value.find('=') != value.npos;
+    const std::string_view name = take_part(value, '=');
+    const auto* const key = std::ranges::find_if(kKeys, [&](const Key& candidate) {
+      return candidate.name == name && has(candidate, loss.name);
+    });
+    if (key == kKeys.end() || !has_value) {
+      fail(ErrorKind::argument, "loss ", loss.name, ": no setting '", name, has_value ? "" : "=",
+           "'; wanted ", usage(loss.name));
+    }
+    key->set(loss, {loss.name, name, value});
+  }
+  return loss;
+}
+
+std::vector<std::string> loss_usages() {
+  std::vector<std::string> lines;
+  for (const std::string& name : loss_names()) lines.push_back(usage(name));
+  return lines;
+}
+
+}  // namespace graft
