@@ -6,6 +6,7 @@
 #include "io/safetensors.h"
 #include "train/checkpoint.h"
 #include "train/evaluator.h"
+#include "train/find_rate.h"
 #include "train/metric.h"
 #include "train/monitor.h"
 #include "train/progress_bar.h"

@@ -201,6 +201,20 @@ TEST_F(Runs, ADryRunWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_of_run_));
 }
 
+TEST_F(Runs, ARateIsFoundAndTakenAndWrittenDown) {
+  const Outcome found = run_graft(
+      {"lr-find", model_, "--data", data_, "--batch", "16", "--threads", "1", "--json"});
+  ASSERT_THAT(found, Succeeds());
+  const nlohmann::json line = nlohmann::json::parse(found.out);
+  EXPECT_GT(line["rate"], 1e-3);
+  EXPECT_LT(line["rate"], 1.0);
+  ASSERT_THAT(train("a.onnx", {"--lr", "auto", "--run", folder_of_run_}), Succeeds());
+  EXPECT_FLOAT_EQ(config()["settings"]["lr"].get<float>(), line["rate"].get<float>());
+  ASSERT_THAT(run_graft({"train", "--config", path("run/config.json"), "--out", path("b.onnx")}),
+              Succeeds());
+  EXPECT_EQ(read("a.onnx"), read("b.onnx"));
+}
+
 TEST_F(Runs, MetricsAreMeasuredByName) {
   const Outcome outcome = train("a.onnx", {"--metrics", "top5,f1", "--json", "--epochs", "1"});
   ASSERT_THAT(outcome, Succeeds());

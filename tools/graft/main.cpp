@@ -27,6 +27,7 @@ constexpr std::array<Verb, 10> kVerbs{{
     {"inspect", "show what a model holds, costs, and whether it can be trained", add_inspect},
     {"run", "compute a model's outputs for inputs from files", add_run},
     {"train", "train a model on a data set", add_train},
+    {"lr-find", "find the learning rate to train a model with", add_lr_find},
     {"eval", "measure a model on a data set", add_eval},
     {"edit", "cut a model, append layers, set its batch", add_edit},
     {"test", "run ONNX backend-test folders and training cases", add_test},

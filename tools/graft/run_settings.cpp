@@ -72,14 +72,11 @@ void take(CLI::Option& option, const Json& value) {
     option.add_result(text_of(value));
     return;
   }
+  const bool is_repeated = option.get_trigger_on_parse();  // each time with a list of its own
   for (const Json& item : value) {
-    if (item.is_array()) {  // an option that is used several times, with a list each time
-      option.clear();
-      for (const Json& part : item) option.add_result(text_of(part));
-      option.run_callback();
-    } else {
-      option.add_result(text_of(item));
-    }
+    if (is_repeated) option.clear();
+    option.add_result(text_of(item));
+    if (is_repeated) option.run_callback();
   }
 }
 

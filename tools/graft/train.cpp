@@ -234,7 +234,11 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
   if (const SGD* const sgd = std::get_if<SGD>(&*options.optimizer)) {
     all["momentum"] = shortest(sgd->momentum);
   }
-  if (!arguments.tied.empty()) all["tied"] = arguments.tied;
+  for (const std::vector<std::string>& names : arguments.tied) {
+    std::string list;
+    for (const std::string& one : names) list += (list.empty() ? "" : ",") + one;
+    all["tied"].push_back(list);
+  }
   return all;
 }
 
@@ -348,14 +352,17 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const std::string why =
       choose_defaults(model, total_updates(arguments, dataset->size()), arguments);
-  const TrainOptions options = make_options(arguments, loss, dataset->size());
   const std::int64_t batch = arguments.data.batch;
-  say_what_is_judged(loss, check_data_fits(model, loss, options.output, *dataset, batch));
+  say_what_is_judged(loss, check_data_fits(model, loss, arguments.loss.output, *dataset, batch));
   DataLoader loader(
       dataset, {.batch = batch, .shuffle = true, .seed = arguments.seed, .transforms = transforms});
+  if (arguments.optimizer.finds_lr) {
+    arguments.optimizer.lr = find_rate_for(arguments, loss, model, loader);
+  }
+  const TrainOptions options = make_options(arguments, loss, dataset->size());
   std::optional<DataLoader> validation;
   if (const std::shared_ptr<Dataset> held_back = open_validation(arguments, wanted)) {
-    check_data_fits(model, loss, options.output, *held_back, batch);
+    check_data_fits(model, loss, arguments.loss.output, *held_back, batch);
     validation.emplace(held_back,
                        LoaderOptions{.batch = batch, .transforms = normalization(arguments.data)});
   }

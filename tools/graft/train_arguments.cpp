@@ -56,7 +56,18 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
   app.add_option("--optimizer", arguments.name,
                  joined(optimizer_names()) +
                      "; settings follow, as adam:beta2=0.99:epsilon=1e-4 (default: by the model)");
-  app.add_option("--lr", arguments.lr, "learning rate (default: by the optimizer)");
+  app.add_option_function<std::string>(
+         "--lr",
+         [&arguments](const std::string& text) {
+           arguments.finds_lr = text == "auto";
+           float rate = 0.0F;
+           if (!arguments.finds_lr && !CLI::detail::lexical_cast(text, rate)) {
+             throw CLI::ValidationError("--lr", "'" + text + "' is neither a number nor auto");
+           }
+           if (!arguments.finds_lr) arguments.lr = rate;
+         },
+         "learning rate, or 'auto': as graft lr-find finds (default: by the optimizer)")
+      ->type_name("FLOAT|auto");
   app.add_option("--momentum", arguments.momentum, "of sgd and rmsprop");
   app.add_option("--weight-decay", arguments.weight_decay, "share of a weight that decays");
   app.add_flag("--nesterov", arguments.nesterov, "Nesterov's momentum, of sgd");
@@ -72,6 +83,9 @@ Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, floa
     sgd->nesterov = sgd->nesterov || arguments.nesterov;
   } else if (arguments.nesterov) {
     fail(ErrorKind::argument, "--nesterov is for sgd, the optimizer is ", arguments.name);
+  }
+  if (arguments.finds_lr && !arguments.lr) {
+    fail(ErrorKind::argument, "--lr auto is for graft train; give a number");
   }
   if (arguments.lr) set_learning_rate(optimizer, *arguments.lr);
   if (arguments.momentum) set_momentum(optimizer, *arguments.momentum);

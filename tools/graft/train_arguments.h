@@ -5,6 +5,7 @@
 
 #include "tools/graft/arguments.h"
 #include "tools/graft/run_folder.h"
+#include "train/find_rate.h"
 #include "train/train_step.h"
 
 namespace graft::cli {
@@ -14,6 +15,8 @@ struct OptimizerArguments {
   /// Empty: chosen by what the model is.
   std::string name;
   std::optional<float> lr;
+  /// --lr auto: find_rate chooses it.
+  bool finds_lr = false;
   std::optional<float> momentum;
   std::optional<float> weight_decay;
   bool nesterov = false;
@@ -78,5 +81,10 @@ void add_arguments(CLI::App& app, TrainArguments& arguments);
 std::int64_t total_updates(const TrainArguments& arguments, std::int64_t samples);
 /// `samples` in an epoch.
 TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std::int64_t samples);
+
+/// What `graft lr-find` finds for these arguments; the model stays as it is. `found`, when given,
+/// gets all that was tried.
+float find_rate_for(const TrainArguments& arguments, const Loss& loss, Model& model,
+                    DataLoader& loader, RateFound* found = nullptr);
 
 }  // namespace graft::cli

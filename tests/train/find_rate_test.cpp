@@ -1,0 +1,49 @@
+#include "train/find_rate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/tensor_dataset.h"
+#include "tests/data/test_files.h"
+#include "tests/train/nets.h"
+
+namespace graft {
+namespace {
+
+std::shared_ptr<const Dataset> zeros() {
+  return tensor_dataset({{"x", test::random_tensor({20, 2}, 5)}},
+                        {"y", Tensor::zeros(DType::f32, {20, 2})});
+}
+
+/// Gradient descent on a parabola of curvature about 1 diverges above rate 2.
+TEST(FindRate, EndsBelowWhatDivergesAndChangesNothing) {
+  Model model = test::linear_model();
+  const std::vector<Tensor> before = test::snapshot(model);
+  const std::vector<Tensor> kept{before[0].clone(), before[1].clone()};
+  Trainer trainer(model, {.loss = mse(), .optimizer = SGD{.lr = 0.3F, .momentum = 0.5F}});
+  DataLoader loader(zeros(), {.batch = 20});
+  const RateFound found = find_rate(trainer, loader, {.lowest = 1e-3F, .highest = 1e3F});
+  EXPECT_GT(found.rate, 0.01F);
+  EXPECT_LT(found.rate, 1.0F);
+  EXPECT_LT(found.tried.size(), 100U);
+  EXPECT_FLOAT_EQ(found.tried.front().first, 1e-3F);
+  const std::vector<Tensor> after = test::snapshot(model);
+  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(equal_bits(kept[i], after[i]));
+  EXPECT_EQ(trainer.train_step().updates(), 0);
+  EXPECT_FLOAT_EQ(trainer.train_step().learning_rate(), 0.3F);
+  EXPECT_EQ(loader.epoch(), 0);
+}
+
+TEST(FindRate, RefusesSearchesThatMakeNoSense) {
+  Model model = test::linear_model();
+  Trainer trainer(model, {.loss = mse()});
+  DataLoader loader(zeros(), {.batch = 20});
+  for (const RateSearch& search :
+       {RateSearch{.lowest = 0.0F}, RateSearch{.lowest = 20.0F}, RateSearch{.steps = 1}}) {
+    testing::expect_error(ErrorKind::argument, "wanted two rates",
+                          [&] { find_rate(trainer, loader, search); });
+  }
+}
+
+}  // namespace
+}  // namespace graft

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace graft {
+
+struct RateSearch {
+  float lowest = 1e-6F;
+  float highest = 10.0F;
+  int steps = 100;
+};
+
+struct RateFound {
+  /// Rates in the order in which they were tried, and the moving average of the loss there.
+  std::vector<std::pair<float, double>> tried;
+  /// A tenth of the rate at which that loss was least.
+  float rate = 0.0F;
+};
+
+/// Raises the learning rate from step to step until the loss grows beyond bounds, and gives the
+/// trainer back the state that it had. Source: Smith, arXiv 1506.01186, section 3.3. The trainer
+/// must have an optimizer and the constant schedule. Throws Error{argument} if the search makes no
+/// sense, Error{numeric} if the first loss is not finite.
+RateFound find_rate(Trainer& trainer, DataLoader& loader, const RateSearch& search = {});
+
+}  // namespace graft
