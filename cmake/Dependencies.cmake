@@ -7,26 +7,31 @@ endif()
 set(GRAFT_PREFIX "${graft_default_prefix}" CACHE PATH "Where scripts/setup put onnx and oneDNN")
 list(PREPEND CMAKE_PREFIX_PATH "${GRAFT_PREFIX}/onnx" "${GRAFT_PREFIX}/python")
 
-# graft_fetch(NAME repository tag): NAME is found on the system or, failing that, downloaded.
-function(graft_fetch name repository tag)
+# graft_fetch(NAME repository commit): NAME is found on the system or, failing that, downloaded. A tag
+# may be moved to other content, a commit may not.
+function(graft_fetch name repository commit)
   set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)  # so that the switches below reach older projects
   set(BUILD_TESTING OFF)
   set(EIGEN_BUILD_DOC OFF)
   set(INSTALL_GTEST OFF)
-  FetchContent_Declare(${name} GIT_REPOSITORY ${repository} GIT_TAG ${tag} GIT_SHALLOW ON SYSTEM
+  FetchContent_Declare(${name} GIT_REPOSITORY ${repository} GIT_TAG ${commit} SYSTEM
                        FIND_PACKAGE_ARGS)
   FetchContent_MakeAvailable(${name})
 endfunction()
 
 if(GRAFT_FETCH_DEPENDENCIES)
   include(FetchContent)
-  graft_fetch(Eigen3 https://gitlab.com/libeigen/eigen.git 3.4.0)
-  graft_fetch(nlohmann_json https://github.com/nlohmann/json.git v3.11.3)
+  graft_fetch(Eigen3 https://gitlab.com/libeigen/eigen.git
+              3147391d946bb4b6c68edd901f2add6ac1f31f8c)  # 3.4.0
+  graft_fetch(nlohmann_json https://github.com/nlohmann/json.git
+              9cca280a4d0ccf0c08f47a99aa71d1b0e52f8d03)  # 3.11.3
   if(GRAFT_BUILD_TOOLS)
-    graft_fetch(CLI11 https://github.com/CLIUtils/CLI11.git v2.4.2)
+    graft_fetch(CLI11 https://github.com/CLIUtils/CLI11.git
+                6c7b07a878ad834957b98d0f9ce1dbe0cb204fc9)  # 2.4.2
   endif()
   if(GRAFT_BUILD_TESTS)
-    graft_fetch(GTest https://github.com/google/googletest.git v1.14.0)
+    graft_fetch(GTest https://github.com/google/googletest.git
+              f8d7d77c06936315286eb55f8de22cd23c188571)  # 1.14.0
   endif()
 else()
   find_package(Eigen3 3.3 REQUIRED NO_MODULE)

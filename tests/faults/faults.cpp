@@ -52,7 +52,9 @@ bool is_made_for_others() {
     for (const char* const library : {"libprotobuf", "libdnnl", "libgomp"}) {
       if (file.find(library) != std::string_view::npos) return true;
     }
-    if (function.find("10graft_onnx") != std::string_view::npos) return true;
+    for (const char* const space : {"10graft_onnx", "6google8protobuf"}) {
+      if (function.find(space) != std::string_view::npos) return true;
+    }
   }
   return false;
 }

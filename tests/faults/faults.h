@@ -39,7 +39,7 @@ struct Work {
 };
 
 /// Does the work again and again, in a process each, so that each allocation or call of it meets
-/// the fault once. Each of these must end within ten seconds, in success, in a graft::Error or in
+/// the fault once. Each of these must end within a minute, in success, in a graft::Error or in
 /// std::bad_alloc, free what it allocated, close what it opened, and pass the check. Of many
 /// hundred allocations some are tried; all when GRAFT_ALL_FAULTS is in the environment. Allocations
 /// of protobuf, oneDNN and OpenMP do not fail. Returns how many were tried.

@@ -1,5 +1,6 @@
-"""Where built and installed programs look for libraries: no element of a RUNPATH or RPATH is empty
-or relative, which the loader would take from the folder that the user stands in.
+"""What built and installed programs let others do. No element of a RUNPATH or RPATH is empty or
+relative, which the loader would take from the folder that the user stands in; addresses are random,
+the tables of functions read-only, the stack holds no code; `graft` guards its stack.
 
 Arguments: the build folder, cmake.
 """
@@ -36,24 +37,53 @@ def programs_below(folder):
     return [path for path in parts if is_elf(path)]
 
 
-class RunPaths(unittest.TestCase):
+def read_elf(program, *what):
+    command = ["readelf", "--wide", *what, program]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def weaknesses(text):
+    """What is missing, by what `readelf -hdl` prints."""
+    missing = []
+    if not re.search(r"Type:\s+DYN", text):
+        missing.append("its addresses are fixed")
+    if "GNU_RELRO" not in text:
+        missing.append("no read-only relocations")
+    if not re.search(r"\((?:BIND_NOW|FLAGS)\).*BIND_NOW|\(FLAGS_1\).*NOW", text):
+        missing.append("functions are bound late")
+    if re.search(r"GNU_STACK.*\bRWE\b", text) or "GNU_STACK" not in text:
+        missing.append("the stack may hold code")
+    return missing
+
+
+class Programs(unittest.TestCase):
     def check(self, folder):
         programs = programs_below(folder)
         self.assertTrue(programs, f"no program below {folder}")
         for program in programs:
-            section = subprocess.run(
-                ["readelf", "--dynamic", "--wide", program],
-                check=True, capture_output=True, text=True,
-            ).stdout
+            text = read_elf(program, "--file-header", "--dynamic", "--segments")
             with self.subTest(program=program.name):
-                self.assertEqual(unsafe_elements(run_path_elements(section)), [])
+                self.assertEqual(unsafe_elements(run_path_elements(text)), [])
+                self.assertEqual(weaknesses(text), [])
 
     def test_finds_what_the_loader_takes_as_the_current_folder(self):
         section = " 0x1d (RUNPATH)  Library runpath: [/opt/lib::$ORIGIN/../lib:lib:]\n"
         self.assertEqual(unsafe_elements(run_path_elements(section)), ["", "lib", ""])
 
+    def test_finds_what_is_not_hardened(self):
+        weak = "  Type:  EXEC (Executable file)\n  GNU_STACK 0x0 0x0 RWE 0x10\n"
+        self.assertEqual(len(weaknesses(weak)), 4)
+
     def test_build(self):
         self.check(BUILD)
+
+    def test_graft_guards_its_stack_and_checks_copies(self):
+        cache = (BUILD / "CMakeCache.txt").read_text()
+        if not re.search(r"CMAKE_BUILD_TYPE:\w+=Release", cache):
+            self.skipTest("of releases only")
+        symbols = read_elf(BUILD / "graft", "--dyn-syms")
+        self.assertIn("__stack_chk_fail", symbols)
+        self.assertRegex(symbols, r"__\w+_chk@")
 
     def test_installed(self):
         with tempfile.TemporaryDirectory() as prefix:
