@@ -1,13 +1,13 @@
 # Finds the third-party libraries; link them PRIVATE. scripts/setup installs all of them.
 
+include(GraftBundle)
+
 set(graft_default_prefix "${PROJECT_SOURCE_DIR}/third_party")
 if(DEFINED ENV{GRAFT_PREFIX})
   set(graft_default_prefix "$ENV{GRAFT_PREFIX}")
 endif()
 set(GRAFT_PREFIX "${graft_default_prefix}" CACHE PATH "Where scripts/setup put onnx and oneDNN")
 list(PREPEND CMAKE_PREFIX_PATH "${GRAFT_PREFIX}/onnx" "${GRAFT_PREFIX}/python")
-
-include(GraftBundle)
 
 # graft_fetch(NAME repository tag): NAME is found on the system or, failing that, downloaded.
 function(graft_fetch name repository tag)
@@ -24,9 +24,7 @@ if(GRAFT_FETCH_DEPENDENCIES)
   include(FetchContent)
   graft_fetch(Eigen3 https://gitlab.com/libeigen/eigen.git 3.4.0)
   graft_fetch(nlohmann_json https://github.com/nlohmann/json.git v3.11.3)
-  if(GRAFT_BUILD_TOOLS)
-    graft_fetch(CLI11 https://github.com/CLIUtils/CLI11.git v2.4.2)
-  endif()
+  graft_fetch(CLI11 https://github.com/CLIUtils/CLI11.git v2.4.2)
   if(GRAFT_BUILD_TESTS)
     graft_fetch(GTest https://github.com/google/googletest.git v1.14.0)
   endif()

@@ -1,9 +1,10 @@
-# What Graft's libraries are linked with. Programs take the archives of third parties where there are
-# any, and these go where Graft is installed, under names of their own. Other libraries and Python's
-# modules take the shared ones: the archives of a system are made for programs.
+# What Graft's libraries are linked with. What is installed takes the archives of third parties where
+# there are any: the command has them within, and they go beside Graft's own under other names, for
+# programs. In the build tests, other programs and modules take the shared libraries; a module could
+# not take the archives, which a system makes for programs.
 
 # graft_prefer_archive(<name> <target>): makes the target graft_<name>, which stands for the imported
-# one and becomes lib<name>.a in programs.
+# one and becomes lib<name>.a in targets with the property GRAFT_LINKS_ARCHIVES.
 function(graft_prefer_archive name target)
   add_library(graft_${name} INTERFACE)
   target_link_libraries(graft_${name} INTERFACE ${target})
@@ -13,11 +14,11 @@ function(graft_prefer_archive name target)
   find_library(GRAFT_ARCHIVE_${name} NAMES lib${name}.a)
   mark_as_advanced(GRAFT_ARCHIVE_${name})
   if(NOT GRAFT_ARCHIVE_${name})
-    message(STATUS "no lib${name}.a: programs are linked with the shared library")
+    message(STATUS "no lib${name}.a: the graft command is linked with the shared library")
     return()
   endif()
   set_target_properties(graft_${name} PROPERTIES INTERFACE_LINK_LIBRARIES
-    "$<IF:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>,${GRAFT_ARCHIVE_${name}},${target}>")
+    "$<IF:$<BOOL:$<TARGET_PROPERTY:GRAFT_LINKS_ARCHIVES>>,${GRAFT_ARCHIVE_${name}},${target}>")
 endfunction()
 
 # graft_bundle(<name> [archive]): installs the archive as libgraft_<name>.a and adds the name to
