@@ -1,5 +1,7 @@
 # Finds the third-party libraries; link them PRIVATE. scripts/setup installs all of them.
 
+include(GraftBundle)
+
 set(graft_default_prefix "${PROJECT_SOURCE_DIR}/third_party")
 if(DEFINED ENV{GRAFT_PREFIX})
   set(graft_default_prefix "$ENV{GRAFT_PREFIX}")
@@ -46,6 +48,7 @@ endif()
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
+graft_prefer_archive(z ZLIB::ZLIB)
 find_package(benchmark QUIET)
 
 # libonnx's package expects Protobuf's targets to be there already.
@@ -58,6 +61,9 @@ if(NOT ONNX_FOUND)
   message(FATAL_ERROR "libonnx not found in ${GRAFT_PREFIX}/onnx: run scripts/setup, "
                       "or set GRAFT_PREFIX or CMAKE_PREFIX_PATH")
 endif()
+graft_prefer_archive(protobuf protobuf::libprotobuf)
+set_target_properties(ONNX::onnx ONNX::onnx_proto PROPERTIES
+                      INTERFACE_LINK_LIBRARIES graft_protobuf)
 
 include(GraftOnednn)
 
@@ -66,16 +72,12 @@ set(GRAFT_RE2 "")
 if(GRAFT_WITH_RE2)
   find_package(RE2 QUIET)
   if(RE2_FOUND)
-    set(GRAFT_RE2 re2::re2)
+    graft_prefer_archive(re2 re2::re2)
+    set(GRAFT_RE2 graft_re2)
   elseif(NOT GRAFT_WITH_RE2 STREQUAL "AUTO")
     message(FATAL_ERROR "GRAFT_WITH_RE2 is ON, but RE2 was not found: run scripts/setup")
   endif()
 endif()
-
-include(GraftBundle)
-graft_link_statically(protobuf::libprotobuf libprotobuf.a)
-graft_link_statically(ZLIB::ZLIB libz.a)
-graft_link_statically(re2::re2 libre2.a)
 
 message(STATUS "onnx ${ONNX_VERSION}, protobuf ${Protobuf_VERSION}, oneDNN ${graft_onednn_version}")
 if(NOT GRAFT_RE2)

@@ -1,59 +1,33 @@
-# What Graft's libraries are linked with goes where they are installed, so that programs need nothing
-# else there. Archives get names of their own; what is found as a shared library alone is linked by
-# its name, and has to be on the machine.
+# What Graft's libraries are linked with. What is installed takes the archives of third parties where
+# there are any: the command has them within, and they go beside Graft's own under other names, for
+# programs. In the build tests, other programs and modules take the shared libraries; a module could
+# not take the archives, which a system makes for programs.
 
-# graft_link_statically(<target> <archive>): the imported target becomes the archive, if there is one.
-function(graft_link_statically target archive)
-  if(NOT GRAFT_STATIC_DEPENDENCIES OR NOT TARGET ${target})
+# graft_prefer_archive(<name> <target>): makes the target graft_<name>, which stands for the imported
+# one and becomes lib<name>.a in targets with the property GRAFT_LINKS_ARCHIVES.
+function(graft_prefer_archive name target)
+  add_library(graft_${name} INTERFACE)
+  target_link_libraries(graft_${name} INTERFACE ${target})
+  if(NOT GRAFT_STATIC_DEPENDENCIES)
     return()
   endif()
-  string(MAKE_C_IDENTIFIER "GRAFT_ARCHIVE_${archive}" variable)
-  find_library(${variable} NAMES ${archive})
-  mark_as_advanced(${variable})
-  if(NOT ${variable})
-    message(STATUS "no ${archive}: ${target} is linked as a shared library")
+  find_library(GRAFT_ARCHIVE_${name} NAMES lib${name}.a)
+  mark_as_advanced(GRAFT_ARCHIVE_${name})
+  if(NOT GRAFT_ARCHIVE_${name})
+    message(STATUS "no lib${name}.a: the graft command is linked with the shared library")
     return()
   endif()
-  get_target_property(type ${target} TYPE)
-  if(type STREQUAL "INTERFACE_LIBRARY")
-    set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${${variable}}"
-                          INTERFACE_COMPILE_OPTIONS -pthread)
-    return()
-  endif()
-  foreach(configuration IN ITEMS "" _NONE _NOCONFIG _RELEASE _DEBUG)
-    get_target_property(location ${target} IMPORTED_LOCATION${configuration})
-    if(location OR configuration STREQUAL "")
-      set_target_properties(${target} PROPERTIES IMPORTED_LOCATION${configuration} "${${variable}}")
-    endif()
-  endforeach()
+  set_target_properties(graft_${name} PROPERTIES INTERFACE_LINK_LIBRARIES
+    "$<IF:$<BOOL:$<TARGET_PROPERTY:GRAFT_LINKS_ARCHIVES>>,${GRAFT_ARCHIVE_${name}},${target}>")
 endfunction()
 
-# graft_file_of(<variable> <target>): the file that the imported target is.
-function(graft_file_of variable target)
-  get_target_property(type ${target} TYPE)
-  if(type STREQUAL "INTERFACE_LIBRARY")
-    get_target_property(file ${target} INTERFACE_LINK_LIBRARIES)
-    if(TARGET "${file}")
-      get_target_property(file ${file} INTERFACE_LINK_LIBRARIES)
-    endif()
-    list(GET file 0 file)
-  else()
-    get_target_property(file ${target} LOCATION)
-  endif()
-  set(${variable} "${file}" PARENT_SCOPE)
-endfunction()
-
-# graft_bundle(<name> <target>): installs the target's archive as libgraft_<name>.a and adds it to
-# graft_bundled; a shared library goes to graft_not_bundled, by its name.
-macro(graft_bundle name target)
-  graft_file_of(graft_bundled_file ${target})
-  if(graft_bundled_file MATCHES "\\.a$")
-    install(FILES "${graft_bundled_file}" DESTINATION lib RENAME libgraft_${name}.a
-            COMPONENT development)
+# graft_bundle(<name> [archive]): installs the archive as libgraft_<name>.a and adds the name to
+# graft_bundled; without one, adds it to graft_not_bundled.
+macro(graft_bundle name)
+  if("${ARGN}" MATCHES "\\.a$")
+    install(FILES "${ARGN}" DESTINATION lib RENAME libgraft_${name}.a COMPONENT development)
     list(APPEND graft_bundled ${name})
   else()
-    cmake_path(GET graft_bundled_file STEM graft_bundled_name)
-    string(REGEX REPLACE "^lib" "" graft_bundled_name "${graft_bundled_name}")
-    list(APPEND graft_not_bundled ${graft_bundled_name})
+    list(APPEND graft_not_bundled ${name})
   endif()
 endmacro()

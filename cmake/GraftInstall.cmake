@@ -3,7 +3,6 @@
 # Nothing that is installed names a folder of this machine: the prefix may be moved.
 
 include(CMakePackageConfigHelpers)
-include(GraftBundle)
 
 get_property(graft_installed GLOBAL PROPERTY GRAFT_LIBRARIES)
 install(TARGETS ${graft_installed} graft_headers graft_inference graft_all EXPORT graftTargets
@@ -14,12 +13,14 @@ install(EXPORT graftTargets NAMESPACE graft:: DESTINATION lib/cmake/graft COMPON
 # In the order in which a linker wants them.
 set(graft_bundled "")
 set(graft_not_bundled "")
-graft_bundle(onnx ONNX::onnx)
-graft_bundle(onnx_proto ONNX::onnx_proto)
-graft_bundle(protobuf protobuf::libprotobuf)
-graft_bundle(z ZLIB::ZLIB)
+foreach(name IN ITEMS onnx onnx_proto)
+  get_target_property(archive ONNX::${name} LOCATION)
+  graft_bundle(${name} "${archive}")
+endforeach()
+graft_bundle(protobuf ${GRAFT_ARCHIVE_protobuf})
+graft_bundle(z ${GRAFT_ARCHIVE_z})
 if(GRAFT_RE2)
-  graft_bundle(re2 re2::re2)
+  graft_bundle(re2 ${GRAFT_ARCHIVE_re2})
 endif()
 if(GRAFT_ONEDNN)
   install(PROGRAMS "${graft_onednn_file}" DESTINATION lib/graft COMPONENT runtime)

@@ -101,6 +101,17 @@ class Installed(unittest.TestCase):
         basic = r"(linux-vdso|lib(c|m|dl|pthread|gcc_s|stdc\+\+)|.*/ld-linux[^/]*)\.so(\.\d+)?"
         self.assertEqual([name for name in loaded if not re.fullmatch(basic, name)], [])
 
+    def test_a_package_holds_what_is_installed(self):
+        packages = self.build_folder("packages")
+        run(Path(CMAKE).parent / "cpack", "-G", "TGZ", "-B", packages, "-D", "CPACK_STRIP_FILES=OFF",
+            "-D", "CPACK_INSTALL_CMAKE_PROJECTS=",
+            "-D", f"CPACK_INSTALLED_DIRECTORIES={self.prefix};.", cwd=BUILD)
+        (package,) = packages.glob("graft-*.tar.gz")
+        with tarfile.open(package) as tar:
+            tar.extractall(packages)
+        graft = packages / package.name.removesuffix(".tar.gz") / "bin/graft"
+        self.assertIn(run(graft, "--version").split()[-1].strip(), package.name)
+
     def test_no_file_for_builds_names_a_folder_of_this_machine(self):
         files = [p for p in self.prefix.rglob("*") if p.suffix in {".cmake", ".pc"}]
         self.assertGreater(len(files), 3)
