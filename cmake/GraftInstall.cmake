@@ -1,11 +1,29 @@
-# cmake --install, and the package that find_package(graft) reads.
+# cmake --install, the packages that find_package(graft) and pkg-config read, and those of CPack.
+#
+# Nothing that is installed names a folder of this machine: the prefix may be moved.
 
 include(CMakePackageConfigHelpers)
+include(GraftBundle)
 
-get_property(libraries GLOBAL PROPERTY GRAFT_LIBRARIES)
-install(TARGETS ${libraries} graft_all EXPORT graftTargets ARCHIVE DESTINATION lib
-        FILE_SET HEADERS DESTINATION include)
-install(EXPORT graftTargets NAMESPACE graft:: DESTINATION lib/cmake/graft)
+get_property(graft_installed GLOBAL PROPERTY GRAFT_LIBRARIES)
+install(TARGETS ${graft_installed} graft_headers graft_inference graft_all EXPORT graftTargets
+        ARCHIVE DESTINATION lib COMPONENT development
+        FILE_SET HEADERS DESTINATION include COMPONENT development)
+install(EXPORT graftTargets NAMESPACE graft:: DESTINATION lib/cmake/graft COMPONENT development)
+
+# In the order in which a linker wants them.
+set(graft_bundled "")
+set(graft_not_bundled "")
+graft_bundle(onnx ONNX::onnx)
+graft_bundle(onnx_proto ONNX::onnx_proto)
+graft_bundle(protobuf protobuf::libprotobuf)
+graft_bundle(z ZLIB::ZLIB)
+if(GRAFT_RE2)
+  graft_bundle(re2 re2::re2)
+endif()
+if(GRAFT_ONEDNN)
+  install(PROGRAMS "${graft_onednn_file}" DESTINATION lib/graft COMPONENT runtime)
+endif()
 
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/graftConfig.cmake.in" "${PROJECT_BINARY_DIR}/graftConfig.cmake"
@@ -14,5 +32,26 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/graftConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/graftConfig.cmake"
               "${PROJECT_BINARY_DIR}/graftConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindRE2.cmake"
-        DESTINATION lib/cmake/graft)
+        DESTINATION lib/cmake/graft COMPONENT development)
+
+set(graft_pkgconfig_libraries "")
+set(graft_from_top ${graft_installed})
+list(REVERSE graft_from_top)
+list(TRANSFORM graft_bundled PREPEND graft_ OUTPUT_VARIABLE graft_archives)
+foreach(library IN LISTS graft_from_top graft_archives graft_not_bundled)
+  string(APPEND graft_pkgconfig_libraries " -l${library}")
+endforeach()
+if(GRAFT_ONEDNN)
+  string(APPEND graft_pkgconfig_libraries
+         " -L\${libdir}/graft -l:libdnnl.so.3 -Wl,-rpath,\${libdir}/graft")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/graft.pc.in" "${PROJECT_BINARY_DIR}/graft.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/graft.pc" DESTINATION lib/pkgconfig COMPONENT development)
+
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
+              "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+        DESTINATION share/doc/graft COMPONENT runtime)
+
+if(PROJECT_IS_TOP_LEVEL)
+  include(GraftPackages)
+endif()

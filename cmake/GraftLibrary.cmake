@@ -28,12 +28,14 @@ endfunction()
 # the repository. Programs that lack this see <graft/...> alone.
 function(graft_see_sources target)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  set_target_properties(${target} PROPERTIES GRAFT_SEES_SOURCES ON)
 endfunction()
 
 # graft_library(<name> [FOLDERS folder...] [DEPENDS name...] [PRIVATE target...])
 #
 # Static library graft_<name> of the folder's sources (and those of FOLDERS below it). DEPENDS are
-# Graft's own libraries, by <name>, and reach who links this one; PRIVATE is third party.
+# Graft's own libraries, by <name>, and reach who links this one; PRIVATE is third party, for which
+# graft::third_party stands where Graft is installed.
 #
 #   graft_library(graph DEPENDS tensor PRIVATE ZLIB::ZLIB)
 function(graft_library name)
@@ -47,26 +49,41 @@ function(graft_library name)
   graft_see_sources(${target})
   graft_use_cuda(${target})
   list(TRANSFORM arg_DEPENDS PREPEND graft_)
-  target_link_libraries(${target} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
+  target_link_libraries(${target} PUBLIC ${arg_DEPENDS})
+  if(arg_PRIVATE)
+    target_link_libraries(${target} PRIVATE "$<BUILD_INTERFACE:${arg_PRIVATE}>"
+                          $<INSTALL_INTERFACE:graft::third_party>)
+  endif()
   set_property(GLOBAL APPEND PROPERTY GRAFT_LIBRARIES ${target})
 endfunction()
 
-# graft_umbrella(): graft::graft, all libraries in one name, and the public headers with them.
+# graft_umbrella(): what programs link. Each brings the public headers: graft::graft, all libraries in
+# one name; graft::train; graft::inference, without what trains.
 function(graft_umbrella)
   get_property(libraries GLOBAL PROPERTY GRAFT_LIBRARIES)
   graft_public_headers(headers)
-  add_library(graft_all INTERFACE)
-  target_sources(graft_all INTERFACE
+  add_library(graft_headers INTERFACE)
+  target_sources(graft_headers INTERFACE
                  FILE_SET HEADERS BASE_DIRS "${PROJECT_BINARY_DIR}/include" FILES ${headers})
+  add_library(graft_inference INTERFACE)
+  target_link_libraries(graft_inference INTERFACE graft_headers graft_layers graft_runtime graft_io)
+  target_include_directories(graft_train INTERFACE
+    "$<BUILD_INTERFACE:$<$<NOT:$<BOOL:$<TARGET_PROPERTY:GRAFT_SEES_SOURCES>>>:${PROJECT_BINARY_DIR}/include>>"
+    $<INSTALL_INTERFACE:include>)
+  add_library(graft_all INTERFACE)
+  target_link_libraries(graft_all INTERFACE graft_headers ${libraries})
   add_library(graft::graft ALIAS graft_all)
+  add_library(graft::inference ALIAS graft_inference)
+  set_target_properties(graft_headers PROPERTIES EXPORT_NAME headers)
+  set_target_properties(graft_inference PROPERTIES EXPORT_NAME inference)
   set_target_properties(graft_all PROPERTIES EXPORT_NAME graft)
-  target_link_libraries(graft_all INTERFACE ${libraries})
 endfunction()
 
 # graft_program(<name> FOLDER <folder in the build tree> SOURCES file... LINK target...)
 #
-# It is linked with the run path that it has when installed: CMake would pad that of the build with
-# empty elements, which the loader takes as the current folder.
+# It is linked with the run path that it has when installed, which finds lib/ from bin/ and from the
+# folders of the build: CMake would pad that of the build with empty elements, which the loader takes
+# as the current folder.
 function(graft_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
@@ -74,7 +91,7 @@ function(graft_program name)
   target_link_libraries(${name} PRIVATE ${arg_LINK})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${arg_FOLDER}"
-    INSTALL_RPATH "${graft_install_rpath}"
+    INSTALL_RPATH "$ORIGIN/../lib/graft:$ORIGIN/lib/graft"
     BUILD_WITH_INSTALL_RPATH ON)
 endfunction()
 
@@ -116,6 +133,5 @@ function(graft_test folder)
     DISCOVERY_TIMEOUT 120
     TEST_PREFIX ${folder}.
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    # Tests run side by side: a waiting thread that spins would starve the other test.
-    PROPERTIES LABELS ${folder} TIMEOUT 600 ENVIRONMENT OMP_WAIT_POLICY=passive)
+    PROPERTIES LABELS ${folder} TIMEOUT 600)
 endfunction()

@@ -1,14 +1,16 @@
-"""What programs get: Graft installed, and Graft as a subfolder, under a program whose own headers
-are named as Graft's.
+"""What programs get: Graft installed and moved elsewhere, by CMake and by pkg-config; Graft as a
+subfolder, and from an archive of its sources; under a program whose own headers are named as Graft's.
 
 Arguments: the build folder, cmake, the C++ compiler.
 """
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -47,8 +49,10 @@ class Installed(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.prefix = Path(cls.folder.name) / "prefix"
-        run(CMAKE, "--install", BUILD, "--prefix", cls.prefix)
+        cls.prefix = Path(cls.folder.name) / "moved here"
+        first = Path(cls.folder.name) / "prefix"
+        run(CMAKE, "--install", BUILD, "--prefix", first)
+        first.rename(cls.prefix)
         cls.include = cls.prefix / "include"
 
     @classmethod
@@ -58,23 +62,91 @@ class Installed(unittest.TestCase):
     def build_folder(self, name):
         return Path(self.folder.name) / name
 
+    def configure(self, name, *settings):
+        """The program's build folder."""
+        build = self.build_folder(name)
+        self.output = run(CMAKE, "-S", PROGRAM, "-B", build, f"-DCMAKE_CXX_COMPILER={COMPILER}",
+                          "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *settings)
+        return build
+
     def test_a_program_builds_and_runs(self):
-        build = self.build_folder("program")
-        run(CMAKE, "-S", PROGRAM, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
-            f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DCMAKE_BUILD_TYPE=Debug")
+        build = self.configure("program", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                               "-DCMAKE_BUILD_TYPE=Debug", "-DGRAFT_COMPONENTS=train",
+                               "-DGRAFT_TARGET=graft::train")
         run(CMAKE, "--build", build)
         self.assertIn("24 logits", run(build / "own_program", build / "net.onnx"))
 
-    def test_a_program_sees_no_more_of_a_subfolder(self):
-        build = self.build_folder("subfolder")
-        run(CMAKE, "-S", PROGRAM, "-B", build, f"-DGRAFT_SOURCE={SOURCE}",
-            f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-            f"-DGRAFT_PREFIX={prefix_of(BUILD)}")
+    def test_a_component_that_is_not_there_is_refused(self):
+        with self.assertRaisesRegex(AssertionError, "cooking"):
+            self.configure("component", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                           "-DGRAFT_COMPONENTS=inference;cooking")
+
+    def test_a_program_builds_by_pkg_config(self):
+        # What pkg-config prints is for a shell, but for spaces in the prefix.
+        prefix = Path(self.folder.name) / "without-spaces"
+        prefix.symlink_to(self.prefix)
+        flags = run("pkg-config", "--cflags", "--libs", "graft",
+                    env={**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")})
+        program = self.build_folder("by_pkg_config")
+        run(COMPILER, "-std=c++20", PROGRAM / "main.cpp", "-I", PROGRAM, "-o", program,
+            *shlex.split(flags))
+        self.assertIn("24 logits", run(program, f"{program}.onnx"))
+
+    def test_the_command_runs_without_what_it_was_built_in(self):
+        graft = self.prefix / "bin/graft"
+        self.assertIn("cpu", run(graft, "devices", env={}))
+        loaded = dict(re.findall(r"^\s*(\S+)(?: => (\S.*?))? \(0x", run("ldd", graft), re.MULTILINE))
+        self.assertEqual(Path(loaded.pop("libdnnl.so.3", self.prefix)).parts[:4],
+                         self.prefix.parts[:4])
+        basic = r"(linux-vdso|lib(c|m|dl|pthread|gcc_s|stdc\+\+)|.*/ld-linux[^/]*)\.so(\.\d+)?"
+        self.assertEqual([name for name in loaded if not re.fullmatch(basic, name)], [])
+
+    def test_no_file_for_builds_names_a_folder_of_this_machine(self):
+        files = [p for p in self.prefix.rglob("*") if p.suffix in {".cmake", ".pc"}]
+        self.assertGreater(len(files), 3)
+        for path in files:
+            for folder in (SOURCE, BUILD, prefix_of(BUILD)):
+                self.assertNotIn(str(folder), path.read_text(), path)
+
+    def test_licences_come_along(self):
+        notice = (self.prefix / "share/doc/graft/NOTICE").read_text()
+        for name in ("oneDNN", "ONNX", "Protocol", "RE2", "Eigen", "zlib", "CLI11"):
+            self.assertIn(name, notice)
+
+    def check_command(self, build):
+        """The program compiles, and sees of Graft what is public."""
         commands = json.loads((build / "compile_commands.json").read_text())
         own = next(c for c in commands if c["file"] == str(PROGRAM / "main.cpp"))
         run(*shlex.split(own["command"]), "-fsyntax-only", cwd=own["directory"])
         folders = re.findall(r"-(?:I|isystem) ?(\S+)", own["command"])
-        self.assertEqual(folders, [str(PROGRAM), str(build / "graft/include")])
+        self.assertEqual(folders[0], str(PROGRAM))
+        self.assertEqual(len(folders), 2)
+        self.assertEqual([p.name for p in Path(folders[1]).iterdir()], ["graft"])
+        return commands
+
+    def test_a_program_sees_no_more_of_a_subfolder(self):
+        for target in ("graft::graft", "graft::train", "graft::inference"):
+            build = self.configure(target.replace(":", "_"), f"-DGRAFT_SOURCE={SOURCE}",
+                                   f"-DGRAFT_PREFIX={prefix_of(BUILD)}",
+                                   f"-DGRAFT_TARGET={target}")
+            self.check_command(build)
+
+    def test_sources_from_an_archive_are_optimised_where_the_parent_says_nothing(self):
+        archive = self.build_folder("graft.tar.gz")
+        names = run("git", "-C", SOURCE, "ls-files", "--cached", "--others", "--exclude-standard")
+        with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+            for name in names.splitlines():
+                if (SOURCE / name).exists() and not name.startswith(("tests/", ".ci/")):
+                    tar.add(SOURCE / name, f"graft/{name}")
+        build = self.configure("archive", f"-DGRAFT_ARCHIVE={archive}",
+                               f"-DGRAFT_PREFIX={prefix_of(BUILD)}", "-DCMAKE_BUILD_TYPE=")
+        self.assertIn("no CMAKE_BUILD_TYPE", self.output)
+        commands = self.check_command(build)
+        kernels = [c["command"] for c in commands if c["file"].endswith("_cpu.cpp")]
+        self.assertGreater(len(kernels), 30)
+        for command in kernels:
+            self.assertRegex(command, r" -O2 ")
+            self.assertNotIn("-march=native", command)
 
     def test_only_the_name_graft_is_taken(self):
         self.assertEqual([p.name for p in self.include.iterdir()], ["graft"])

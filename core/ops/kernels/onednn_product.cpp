@@ -1,10 +1,10 @@
-#include <omp.h>
-
 #include <array>
 #include <memory>
 #include <string_view>
 
+#include "core/base/parallel.h"
 #include "core/ops/kernels/onednn.h"
+#include "core/ops/kernels/openmp_calls.h"
 #include "core/ops/kernels/product.h"
 
 namespace graft {
@@ -17,18 +17,6 @@ Desc matrix(std::int64_t rows, std::int64_t columns, std::int64_t step, bool tra
       transposed ? dnnl::memory::dims{1, step} : dnnl::memory::dims{step, 1};
   return {{rows, columns}, dnnl::memory::data_type::f32, strides};
 }
-
-/// While it lives, primitives are made for this many threads.
-class MadeForThreads {
- public:
-  explicit MadeForThreads(int count) : saved_(omp_get_max_threads()) { omp_set_num_threads(count); }
-  ~MadeForThreads() { omp_set_num_threads(saved_); }
-  MadeForThreads(const MadeForThreads&) = delete;
-  MadeForThreads& operator=(const MadeForThreads&) = delete;
-
- private:
-  int saved_;
-};
 
 /// A primitive whose operands are bound to addresses before each run.
 class Bound {
@@ -64,7 +52,7 @@ Product<float> onednn_product(const ProductSpec& p) {
   if (p.m == 0 || p.n == 0 || p.k == 0 || !fits_onednn(std::array{p.m, p.n, p.k})) {
     return eigen_product<float>(p);
   }
-  const MadeForThreads threads(p.is_serial ? 1 : omp_get_max_threads());
+  const OnednnThreads threads(p.is_serial ? 1 : thread_count());
   const Desc a = matrix(p.m, p.k, p.lda, p.transposes_a);
   const Desc b = matrix(p.k, p.n, p.ldb, p.transposes_b);
   const Desc c = matrix(p.m, p.n, p.ldc, false);

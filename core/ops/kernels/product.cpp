@@ -1,37 +1,6 @@
-#include <Eigen/Core>
-
-#include "core/ops/kernels/product.h"
+#include "core/ops/kernels/eigen_multiply.h"
 
 namespace graft {
-namespace {
-
-template <class T>
-using Rows = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0,
-                        Eigen::OuterStride<>>;
-
-template <class T>
-void multiply(const ProductSpec& p, const T* a_data, const T* b_data, T* c_data) {
-  Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, 0,
-             Eigen::OuterStride<>>
-      c(c_data, p.m, p.n, Eigen::OuterStride<>(p.ldc));
-  if (!p.adds) c.setZero();
-  if (p.k == 0) return;
-  const Rows<T> a(a_data, p.transposes_a ? p.k : p.m, p.transposes_a ? p.m : p.k,
-                  Eigen::OuterStride<>(p.lda));
-  const Rows<T> b(b_data, p.transposes_b ? p.n : p.k, p.transposes_b ? p.k : p.n,
-                  Eigen::OuterStride<>(p.ldb));
-  if (p.transposes_a && p.transposes_b) {
-    c.noalias() += a.transpose() * b.transpose();
-  } else if (p.transposes_a) {
-    c.noalias() += a.transpose() * b;
-  } else if (p.transposes_b) {
-    c.noalias() += a * b.transpose();
-  } else {
-    c.noalias() += a * b;
-  }
-}
-
-}  // namespace
 
 template <class T>
 Product<T> eigen_product(const ProductSpec& spec) {
@@ -40,7 +9,7 @@ Product<T> eigen_product(const ProductSpec& spec) {
     product.run = [](const T*, const void*, T*, void*) {};
   } else {
     product.run = [spec](const T* a, const void* b, T* c, void*) {
-      multiply(spec, a, static_cast<const T*>(b), c);
+      eigen_multiply(spec, T{1}, a, static_cast<const T*>(b), c);
     };
   }
   return product;

@@ -1,6 +1,5 @@
-#include <Eigen/Core>
-
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/eigen_multiply.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/kernels/matmul.h"
 #include "core/ops/kernels/strided.h"
@@ -11,38 +10,22 @@ namespace graft {
 namespace {
 
 template <class T>
-using ConstMatrixMap =
-    Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
-template <class T>
-using MatrixMap = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
-
-template <class T>
-void multiply_one(const MatMulProblem& p, const T* a_data, const T* b_data, T* y_data) {
-  MatrixMap<T> y(y_data, p.m, p.n);
-  if (p.beta == 0.0F) y.setZero();
-  const auto add = [&](const auto& a, const auto& b) {
-    if (p.alpha == 1.0F) {
-      y.noalias() += a * b;
-    } else {
-      y.noalias() += static_cast<T>(p.alpha) * (a * b);
-    }
-  };
-  const ConstMatrixMap<T> a(a_data, p.transposes_a ? p.k : p.m, p.transposes_a ? p.m : p.k);
-  const ConstMatrixMap<T> b(b_data, p.transposes_b ? p.n : p.k, p.transposes_b ? p.k : p.n);
-  if (p.transposes_a && p.transposes_b) {
-    add(a.transpose(), b.transpose());
-  } else if (p.transposes_a) {
-    add(a.transpose(), b);
-  } else if (p.transposes_b) {
-    add(a, b.transpose());
-  } else {
-    add(a, b);
-  }
+void multiply_one(const MatMulProblem& p, const T* a, const T* b, T* y) {
+  eigen_multiply(ProductSpec{.m = p.m,
+                             .n = p.n,
+                             .k = p.k,
+                             .lda = p.transposes_a ? p.m : p.k,
+                             .ldb = p.transposes_b ? p.k : p.n,
+                             .ldc = p.n,
+                             .transposes_a = p.transposes_a,
+                             .transposes_b = p.transposes_b,
+                             .adds = p.beta != 0.0F},
+                 static_cast<T>(p.alpha), a, b, y);
 }
 
 template <class T>
 void multiply_batch(const MatMulProblem& p, const KernelArgs& args) {
-  // A small batch of large products is split by Eigen, within each product.
+  // In a small batch, each product is split.
   const std::int64_t batch_size = p.batch_size();
   const std::int64_t grain = batch_size < thread_count() ? batch_size : 1;
   parallel_for(batch_size, grain, [&](std::int64_t first, std::int64_t last) {

@@ -1,0 +1,85 @@
+#include "core/base/processors.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <thread>
+
+namespace graft {
+namespace {
+
+/// Processors for a quota of a period; 0 for none.
+int rounded_up(std::int64_t quota, std::int64_t period) {
+  constexpr std::int64_t kMost = 1 << 20;
+  if (quota <= 0 || period <= 0) return 0;
+  return static_cast<int>(std::min(kMost, (quota - 1) / period + 1));
+}
+
+std::int64_t number_in(const std::string& path) {
+  std::int64_t number = 0;
+  std::ifstream(path) >> number;
+  return number;
+}
+
+/// cpu.max of version 2: "200000 100000", or "max 100000".
+int quota_v2(const std::string& folder) {
+  std::int64_t quota = 0;
+  std::int64_t period = 0;
+  std::ifstream(folder + "/cpu.max") >> quota >> period;
+  return rounded_up(quota, period);
+}
+
+int quota_v1(const std::string& folder) {
+  return rounded_up(number_in(folder + "/cpu.cfs_quota_us"),
+                    number_in(folder + "/cpu.cfs_period_us"));
+}
+
+/// The least that is granted on the way from mount + group up to mount. Within a container the
+/// group may be named as its host sees it: what is not there grants anything.
+template <class Quota>
+int least_on_the_way(const std::string& mount, std::string group, Quota quota) {
+  int least = 0;
+  for (;;) {
+    if (const int here = quota(mount + group); here != 0) {
+      least = least == 0 ? here : std::min(least, here);
+    }
+    const std::size_t slash = group.rfind('/');
+    if (group.empty() || slash == std::string::npos) return least;
+    group.resize(slash);
+  }
+}
+
+bool names_cpu(const std::string& controllers) {
+  return ("," + controllers + ",").find(",cpu,") != std::string::npos;
+}
+
+}  // namespace
+
+int processors_by_quota(const std::string& root) {
+  std::ifstream groups(root + "/proc/self/cgroup");
+  int least = 0;
+  for (std::string line; std::getline(groups, line);) {  // id:controllers:/path
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string group = line.substr(second + 1);
+    int here = 0;
+    if (controllers.empty()) {
+      here = least_on_the_way(root + "/sys/fs/cgroup", group, quota_v2);
+    } else if (names_cpu(controllers)) {
+      here = least_on_the_way(root + "/sys/fs/cgroup/cpu", group, quota_v1);
+    }
+    if (here != 0) least = least == 0 ? here : std::min(least, here);
+  }
+  return least;
+}
+
+int processors_of_process() {
+  int count = static_cast<int>(std::thread::hardware_concurrency());  // by affinity, in glibc
+  const int granted = processors_by_quota("");
+  if (granted != 0) count = std::min(count, granted);
+  return std::max(count, 1);
+}
+
+}  // namespace graft
