@@ -6,6 +6,24 @@
 #include "train/compile.h"
 
 namespace graft {
+namespace {
+
+/// Sums over batches.
+struct Sums {
+  double loss = 0.0;
+  std::int64_t samples = 0;
+  double correct = 0.0;
+  double judged = 0.0;
+
+  Evaluation means() const {
+    Evaluation result{.loss = loss, .samples = samples};
+    if (samples > 0) result.loss /= static_cast<double>(samples);
+    if (judged > 0.0) result.accuracy = correct / judged;
+    return result;
+  }
+};
+
+}  // namespace
 
 struct Evaluator::State {
   Model model;  // a copy in the newest form that shares the user's tensors
@@ -13,6 +31,7 @@ struct Evaluator::State {
   std::vector<Plan> plans;
 
   Plan& planned(const std::vector<Tensor>& inputs);
+  void judge(const Batch& batch, Sums& sums);
 };
 
 Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
@@ -25,6 +44,21 @@ Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
   const CompileRequest request{
       .kind = StepKind::evaluate, .inputs = std::move(types), .target = target};
   return add_recent(plans, compile(model, options, request).plan);
+}
+
+void Evaluator::State::judge(const Batch& batch, Sums& sums) {
+  std::vector<Tensor> inputs = batch.inputs;
+  inputs.push_back(batch.target);
+  Plan& plan = planned(inputs);
+  const Shape& shape = plan.output(1).shape();
+  check_class_targets(options.loss, batch.target, class_count(options.loss, shape));
+  plan.run(inputs);
+  sums.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
+  sums.samples += batch.size;
+  if (!has_class_targets(options.loss)) return;
+  sums.correct += static_cast<double>(
+      count_correct(plan.output(1), batch.target, class_axis(options.loss, shape)));
+  sums.judged += static_cast<double>(batch.target.size());
 }
 
 Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
@@ -50,38 +84,18 @@ Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 
 Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_on) {
-  Evaluation result;
-  double correct = 0.0;
-  double judged = 0.0;
+  Sums sums;
   for (const Batch& batch : loader) {
     if (goes_on && !goes_on()) break;
-    const Evaluation part = run(batch);
-    result.loss += part.loss * static_cast<double>(part.samples);
-    result.samples += part.samples;
-    if (!part.accuracy) continue;
-    const auto targets = static_cast<double>(batch.target.size());
-    correct += *part.accuracy * targets;
-    judged += targets;
+    state_->judge(batch, sums);
   }
-  if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
-  if (judged > 0.0) result.accuracy = correct / judged;
-  return result;
+  return sums.means();
 }
 
 Evaluation Evaluator::run(const Batch& batch) {
-  State& s = *state_;
-  std::vector<Tensor> inputs = batch.inputs;
-  inputs.push_back(batch.target);
-  Plan& plan = s.planned(inputs);
-  const Shape& shape = plan.output(1).shape();
-  check_class_targets(s.options.loss, batch.target, class_count(s.options.loss, shape));
-  plan.run(inputs);
-  Evaluation result{.loss = to_double(plan.output(0)).front(), .samples = batch.size};
-  if (!has_class_targets(s.options.loss) || batch.target.size() == 0) return result;
-  const std::int64_t correct =
-      count_correct(plan.output(1), batch.target, class_axis(s.options.loss, shape));
-  result.accuracy = static_cast<double>(correct) / static_cast<double>(batch.target.size());
-  return result;
+  Sums sums;
+  state_->judge(batch, sums);
+  return sums.means();
 }
 
 namespace {
