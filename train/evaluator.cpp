@@ -6,6 +6,17 @@
 #include "train/compile.h"
 
 namespace graft {
+namespace {
+
+/// Sums over batches.
+struct Sums {
+  double loss = 0.0;
+  std::int64_t samples = 0;
+  double correct = 0.0;
+  double judged = 0.0;
+};
+
+}  // namespace
 
 struct Evaluator::State {
   Model model;  // a copy in the newest form that shares the user's tensors
@@ -14,6 +25,8 @@ struct Evaluator::State {
   std::vector<std::shared_ptr<Metric>> metrics;
 
   Plan& planned(const std::vector<Tensor>& inputs);
+  void judge(const Batch& batch, Sums& sums);
+  Evaluation means(const Sums& sums) const;
 };
 
 Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
@@ -26,6 +39,33 @@ Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
   const CompileRequest request{
       .kind = StepKind::evaluate, .inputs = std::move(types), .target = target};
   return add_recent(plans, compile(model, options, request).plan);
+}
+
+void Evaluator::State::judge(const Batch& batch, Sums& sums) {
+  std::vector<Tensor> inputs = batch.inputs;
+  inputs.push_back(batch.target);
+  Plan& plan = planned(inputs);
+  const Shape& shape = plan.output(1).shape();
+  check_class_targets(options.loss, batch.target, class_count(options.loss, shape));
+  plan.run(inputs);
+  sums.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
+  sums.samples += batch.size;
+  const bool has_classes = has_class_targets(options.loss);
+  const int axis = has_classes ? class_axis(options.loss, shape) : -1;
+  for (const auto& metric : metrics) metric->add(plan.output(1), batch.target, axis);
+  if (!has_classes) return;
+  sums.correct += static_cast<double>(count_correct(plan.output(1), batch.target, axis));
+  sums.judged += static_cast<double>(count_judged(options.loss, batch.target));
+}
+
+Evaluation Evaluator::State::means(const Sums& sums) const {
+  Evaluation result{.loss = sums.loss, .samples = sums.samples};
+  if (sums.samples > 0) result.loss /= static_cast<double>(sums.samples);
+  if (sums.judged > 0.0) result.accuracy = sums.correct / sums.judged;
+  for (const auto& metric : metrics) {
+    for (auto& value : metric->values()) result.metrics.push_back(std::move(value));
+  }
+  return result;
 }
 
 Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
@@ -57,59 +97,20 @@ void Evaluator::add_metric(std::shared_ptr<Metric> metric) {
 }
 
 Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_on) {
-  Evaluation result;
-  double correct = 0.0;
-  double judged = 0.0;
+  Sums sums;
   for (const auto& metric : state_->metrics) metric->reset();
   for (const Batch& batch : loader) {
     if (goes_on && !goes_on()) break;
-    const Evaluation part = measure(batch);
-    result.loss += part.loss * static_cast<double>(part.samples);
-    result.samples += part.samples;
-    if (!part.accuracy) continue;
-    const auto targets =
-        static_cast<double>(count_judged(state_->options.loss, batch.target));
-    correct += *part.accuracy * targets;
-    judged += targets;
+    state_->judge(batch, sums);
   }
-  if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
-  if (judged > 0.0) result.accuracy = correct / judged;
-  result.metrics = metric_values();
-  return result;
+  return state_->means(sums);
 }
 
 Evaluation Evaluator::run(const Batch& batch) {
+  Sums sums;
   for (const auto& metric : state_->metrics) metric->reset();
-  Evaluation result = measure(batch);
-  result.metrics = metric_values();
-  return result;
-}
-
-Evaluation Evaluator::measure(const Batch& batch) {
-  State& s = *state_;
-  std::vector<Tensor> inputs = batch.inputs;
-  inputs.push_back(batch.target);
-  Plan& plan = s.planned(inputs);
-  const Shape& shape = plan.output(1).shape();
-  check_class_targets(s.options.loss, batch.target, class_count(s.options.loss, shape));
-  plan.run(inputs);
-  Evaluation result{.loss = to_double(plan.output(0)).front(), .samples = batch.size};
-  const bool has_classes = has_class_targets(s.options.loss);
-  const int axis = has_classes ? class_axis(s.options.loss, shape) : -1;
-  for (const auto& metric : s.metrics) metric->add(plan.output(1), batch.target, axis);
-  const std::int64_t targets = has_classes ? count_judged(s.options.loss, batch.target) : 0;
-  if (targets == 0) return result;
-  const std::int64_t correct = count_correct(plan.output(1), batch.target, axis);
-  result.accuracy = static_cast<double>(correct) / static_cast<double>(targets);
-  return result;
-}
-
-std::vector<std::pair<std::string, double>> Evaluator::metric_values() const {
-  std::vector<std::pair<std::string, double>> values;
-  for (const auto& metric : state_->metrics) {
-    for (auto& value : metric->values()) values.push_back(std::move(value));
-  }
-  return values;
+  state_->judge(batch, sums);
+  return state_->means(sums);
 }
 
 namespace {

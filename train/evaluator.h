@@ -60,11 +60,6 @@ class Evaluator {
 
  private:
   struct State;
-  /// One batch, with what is measured so far left as it is.
-  Evaluation measure(const Batch& batch);
-  /// What the metrics measured since they were reset.
-  std::vector<std::pair<std::string, double>> metric_values() const;
-
   std::unique_ptr<State> state_;
 };
 

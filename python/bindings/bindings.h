@@ -9,7 +9,7 @@ namespace graft::python {
 
 namespace nb = nanobind;
 
-void bind_errors(nb::module_& module);
+void bind_errors();
 void bind_models(nb::module_& module);
 void bind_layers(nb::module_& module);
 void bind_expressions(nb::module_& module);

@@ -6,36 +6,16 @@
 #include "python/bindings/bindings.h"
 
 namespace graft::python {
-namespace {
 
-constexpr const char* kDoc =
-    "What Graft raises. `kind` is one of \"io\", \"model\", \"shape\", \"type\", \"device\", "
-    "\"memory\", \"argument\", \"unsupported\" and \"numeric\"; the text names the found and the "
-    "wanted value and the remedy.";
-
-/// graft.Error; lives as long as the interpreter.
-PyObject* error_type = nullptr;
-
-void set_error(const Error& error) {
-  const std::string kind(name(error.kind()));
-  nb::object made = nb::handle(error_type)(error.what());
-  made.attr("kind") = kind;
-  PyErr_SetObject(error_type, made.ptr());
-}
-
-}  // namespace
-
-void bind_errors(nb::module_& module) {
-  nb::dict members;
-  members["kind"] = "argument";
-  error_type = PyErr_NewExceptionWithDoc("graft.Error", kDoc, PyExc_Exception, members.ptr());
-  if (error_type == nullptr) nb::raise_python_error();
-  module.attr("Error") = nb::borrow(error_type);
+/// graft.Error is a class of Python (python/graft/error.py), looked up when it is needed.
+void bind_errors() {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void* /*payload*/) {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
-      set_error(error);
+      const nb::object type = nb::module_::import_("graft.error").attr("Error");
+      const nb::object made = type(std::string(error.what()), std::string(name(error.kind())));
+      PyErr_SetObject(type.ptr(), made.ptr());
     }
   });
 }

@@ -210,8 +210,12 @@ void bind_model(nb::module_& module) {
       .def_prop_ro("producer", [](const HeldModel& held) { return held.model.producer_name; })
       .def_prop_ro("metadata", [](const HeldModel& held) { return held.model.metadata; })
       .def("weight_names", &weight_names)
-      .def("initializer", [](const HeldModel& held,
-                             const std::string& name) { return to_array(initializer(held, name)); })
+      .def(
+          "initializer",
+          [](const HeldModel& held, const std::string& name) {
+            return to_array(initializer(held, name));
+          },
+          nb::sig("def initializer(self, name: str) -> numpy.ndarray"))
       .def("set_initializer",
            [](const HeldModel& held, const std::string& name, nb::handle array) {
              const Tensor& old = initializer(held, name);

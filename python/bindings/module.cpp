@@ -1,12 +1,15 @@
 #include <graft/version.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
 
 #include "python/bindings/bindings.h"
 
 NB_MODULE(_core, module) {
   using namespace graft::python;
   module.doc() = "The compiled half of graft.";
-  module.attr("__version__") = std::string_view(graft::kVersion).data();
-  bind_errors(module);
+  module.def("version", [] { return std::string(graft::kVersion); });
+  bind_errors();
   bind_models(module);
   bind_layers(module);
   bind_expressions(module);

@@ -206,14 +206,21 @@ void bind_training(nb::module_& module) {
            [](HeldTrainer& held, const Batch& batch) {
              return held.alone([&] { return held.trainer().evaluate(batch); });
            })
-      .def("gradients", &gradients)
+      .def("gradients", &gradients,
+           nb::sig("def gradients(self, batch: Batch) -> dict[str, numpy.ndarray]"))
       .def("plan",
            [](HeldTrainer& held, const Batch& batch) {
              held.alone([&] { held.step().plan(batch.inputs, batch.target); });
            })
-      .def("prediction", [](HeldTrainer& held) { return to_new_array(held.step().prediction()); })
-      .def("parameter", [](const HeldTrainer& held,
-                           const std::string& name) { return to_array(held.parameter(name)); })
+      .def(
+          "prediction", [](HeldTrainer& held) { return to_new_array(held.step().prediction()); },
+          nb::sig("def prediction(self) -> numpy.ndarray"))
+      .def(
+          "parameter",
+          [](const HeldTrainer& held, const std::string& name) {
+            return to_array(held.parameter(name));
+          },
+          nb::sig("def parameter(self, name: str) -> numpy.ndarray"))
       .def_prop_ro("parameter_names", [](HeldTrainer& t) { return t.step().parameter_names(); })
       .def_prop_ro("parameter_count", [](HeldTrainer& t) { return t.step().parameter_count(); })
       .def_prop_ro("input_names", [](const HeldTrainer& t) { return t.judged().input_names; })

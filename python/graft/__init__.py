@@ -19,7 +19,6 @@ from ._core import (
     Conv,
     CustomOptimizer,
     Dropout,
-    Error,
     Evaluation,
     Flatten,
     Gelu,
@@ -44,7 +43,6 @@ from ._core import (
     Softmax,
     Tanh,
     ValueInfo,
-    __version__,
     bce_with_logits,
     constant_lr,
     cosine_lr,
@@ -63,13 +61,27 @@ from ._core import (
     optimizer_names,
     step_lr,
     token_cross_entropy,
+    version,
     with_warmup,
 )
 from .callbacks import Callback, Checkpoint, EarlyStopping
 from .data import Loader
+from .error import Error
 from .history import History
 from .model import Model, load, new, parse
 from .session import Session
 from .trainer import Trainer
 
-__all__ = sorted(name for name in dir() if not name.startswith("_"))
+__version__ = version()
+
+__all__ = [
+    "Adagrad", "Adam", "AdamW", "AveragePool", "BatchNorm", "Callback", "Checkpoint", "Conv",
+    "CustomOptimizer", "Dropout", "EarlyStopping", "Error", "Evaluation", "Flatten", "Gelu",
+    "GlobalAveragePool", "GraphValue", "History", "LeakyRelu", "Linear", "Loader", "LogSoftmax",
+    "Loss", "MaxPool", "Model", "Normalize", "RMSprop", "RandomCrop", "RandomHorizontalFlip",
+    "Relu", "Relu6", "Residual", "SGD", "Schedule", "Session", "Sigmoid", "Silu", "Softmax", "Tanh",
+    "Trainer", "ValueInfo", "bce_with_logits", "constant_lr", "cosine_lr", "cross_entropy", "ctc",
+    "custom_loss", "exponential_lr", "huber", "known_normalization", "l1", "load", "loss_names",
+    "mse", "nets", "new", "nll", "one_cycle_lr", "ops", "optimizer_names", "parse", "step_lr",
+    "token_cross_entropy", "with_warmup",
+]

@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._core import Error, StepReport
+from ._core import StepReport
+from .error import Error
 
 if TYPE_CHECKING:
     from .history import History

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._core import Error
+from .error import Error
 
 # A batch as it goes round in Python: (arrays of the inputs, array of the target).
 PythonBatch = tuple[Any, Any]
@@ -73,7 +73,7 @@ class Loader:
         self._split = split
         self._samples = samples
         self._classes = classes
-        self._options = {"batch": batch, "shuffle": shuffle, "seed": seed, "drop_last": drop_last,
+        self._options: dict[str, Any] = {"batch": batch, "shuffle": shuffle, "seed": seed, "drop_last": drop_last,
                          "prefetch": prefetch, "transforms": list(transforms)}
         self._opened: dict[Any, _core.DataLoader] = {}
 
@@ -169,15 +169,16 @@ class Source:
         if not isinstance(data, (Loader, Iterable)):
             raise Error(f"found a {type(data).__name__} as data, wanted arrays (x, y), a Loader, a spec "
                         "like 'fashion-mnist' or an iterable of batches")
-        self._data = data
+        self._data: Any = data
         if isinstance(data, Loader):
             data.open(*self._types)
 
     def __len__(self) -> int:
         """The number of batches in an epoch; 0 where the data do not say."""
+        if isinstance(self._data, Loader):
+            return self._data.open(*self._types).batches
         try:
-            return self._data.open(*self._types).batches if isinstance(
-                self._data, Loader) else len(self._data)
+            return len(self._data)
         except TypeError:
             return 0
 

@@ -6,7 +6,8 @@ import html
 from collections.abc import Iterator
 from typing import Any
 
-from ._core import Error
+from .error import Error
+
 
 
 class History:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from . import _core
-from ._core import Error
+from .error import Error
 from .model import Model, load
 
 
@@ -50,10 +51,11 @@ class Session:
         return f"<graft.Session {', '.join(self.input_names)} -> {', '.join(self.output_names)}>"
 
 
-def in_order(names: list[str], inputs: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+def in_order(names: list[str], given: Sequence[Any], named: dict[str, Any]) -> list[Any]:
     """One input a name, of those given by place and by name."""
+    inputs = list(given)
     if len(inputs) == 1 and isinstance(inputs[0], dict) and not named:
-        inputs, named = (), inputs[0]
+        inputs, named = [], inputs[0]
     rest = names[len(inputs):]
     unknown = [name for name in named if name not in rest]
     missing = [name for name in rest if name not in named]

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._core import Error, Evaluation
+from ._core import Evaluation
 from .callbacks import Callback
 from .data import Source, is_array, split_item
+from .error import Error
 from .history import History, epoch_text
 from .model import Model
 from .session import Session, in_order
@@ -203,7 +204,8 @@ class Trainer:
         if self._session is None:
             self._session = Session(self.model, weights_change=True)
         outputs = self._session.run(*inputs)
-        return outputs[self._output or self._session.output_names[0]]
+        scores: np.ndarray = outputs[self._output or self._session.output_names[0]]
+        return scores
 
     def _source(self, data: Any, batch: int, shuffle: bool, seed: int, split: str) -> Source:
         return Source(data, batch=batch, shuffle=shuffle, seed=seed, split=split,
@@ -225,11 +227,9 @@ class Trainer:
     def _require_finite(self, names: Sequence[str]) -> None:
         for name in names:
             if not np.isfinite(self._core.parameter(name)).all():
-                error = Error(f"parameter '{name}' holds numbers that are not finite after "
-                              f"{self.updates} updates; try a smaller learning rate or gradient "
-                              "clipping")
-                error.kind = "numeric"
-                raise error
+                raise Error(f"parameter '{name}' holds numbers that are not finite after "
+                            f"{self.updates} updates; try a smaller learning rate or gradient "
+                            "clipping", "numeric")
 
     def __repr__(self) -> str:
         return (f"<graft.Trainer of {self._core.parameter_count:,} numbers in "

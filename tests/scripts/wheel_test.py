@@ -1,0 +1,92 @@
+"""The wheel: built from the checkout with the options of the build folder, installed into a fresh
+environment, and used far from both. Fails without network, unless GRAFT_OFFLINE is set: then it
+exits with 77 (skipped).
+
+Arguments: the build folder, the Python that has the build requirements.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD, BUILDER = Path(sys.argv[1]), sys.argv[2]
+LARGEST_MB = 22  # of which oneDNN alone takes 11
+OPTIONS = ["CMAKE_CXX_COMPILER", "GRAFT_WERROR", "GRAFT_NATIVE", "GRAFT_PREFIX"]
+# That these are on every system is what manylinux says.
+OF_THE_SYSTEM = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s|z)\.so")
+
+PROGRAM = """
+import sys, time
+start = time.perf_counter()
+import graft
+seconds = time.perf_counter() - start
+import numpy as np
+model = graft.new("lenet", (1, 28, 28), 10)
+trainer = graft.Trainer(model)
+trainer.fit((np.ones((8, 1, 28, 28), np.float32), np.arange(8)), epochs=2, batch=4, verbose=False)
+model.save("trained.onnx")
+assert graft.load("trained.onnx").weights["fc2.bias"].any()
+print(seconds)
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode:
+        raise AssertionError(f"{command}: exit {done.returncode}: {done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def option(name):
+    """What the build folder has, so that the compiler's cache serves both builds."""
+    found = re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
+    return f"-Ccmake.define.{name}={found[1]}"
+
+
+class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = Path(folder.name)
+        run(BUILDER, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps",
+            f"-Cbuild-dir={BUILD.with_name(BUILD.name + '-wheel')}", *map(option, OPTIONS),
+            "--wheel-dir", cls.folder, ROOT)
+        cls.wheel, = cls.folder.glob("graft_onnx-*.whl")
+        run(BUILDER, "-m", "venv", cls.folder / "venv")
+        run(cls.folder / "venv/bin/pip", "install", "--quiet", cls.wheel)
+
+    def test_size(self):
+        self.assertLess(self.wheel.stat().st_size, LARGEST_MB * 1e6)
+
+    def test_holds_what_it_says(self):
+        names = zipfile.ZipFile(self.wheel).namelist()
+        for wanted in ("graft/__init__.py", "graft/_core.pyi", "graft/py.typed"):
+            self.assertIn(wanted, names)
+        self.assertTrue(any(name.endswith("licenses/LICENSE") for name in names), names)
+
+    def test_program(self):
+        environment = {"PATH": os.environ["PATH"]}
+        python = self.folder / "venv/bin/python"
+        out = run(python, "-I", "-c", PROGRAM, cwd=self.folder, env=environment)
+        self.assertLess(float(out), 2.0)
+        version = run(self.folder / "venv/bin/graft", "--version", env=environment)
+        self.assertRegex(version, r"^\d+\.\d+\.\d+")
+
+    def test_finds_all_libraries_within_itself(self):
+        package, = (self.folder / "venv").glob("lib/python3*/site-packages/graft")
+        for line in run("ldd", next(package.glob("_core.*so"))).splitlines():
+            with self.subTest(line):
+                self.assertTrue(str(package) in line or OF_THE_SYSTEM.search(line), line)
+
+
+if __name__ == "__main__":
+    if os.environ.get("GRAFT_OFFLINE"):
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
