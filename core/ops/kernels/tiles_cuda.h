@@ -45,13 +45,14 @@ __device__ void add_products(const T* a, const T* b, T (&sums)[kEach][kEach]) {
   }
 }
 
-/// Calls body(r, c) for each sum of a thread, with constants: a loop that nvcc does not unroll would
-/// keep the sums out of registers.
+/// Calls body(r, c) for each sum of a thread, with constants: a loop that nvcc does not unroll
+/// would keep the sums out of registers.
 template <class Body>
 __device__ void for_each_sum(const Body& body) {
   [&]<int... i>(std::integer_sequence<int, i...>) {
     (body(std::integral_constant<int, i / kEach>(), std::integral_constant<int, i % kEach>()), ...);
-  }(std::make_integer_sequence<int, kEach * kEach>());
+  }
+  (std::make_integer_sequence<int, kEach * kEach>());
 }
 
 __host__ __device__ inline std::int64_t count(std::int64_t size) {
