@@ -36,14 +36,14 @@ void train(const std::string& in, const std::string& out, const std::string& fol
 
   const auto checkpoint = std::make_shared<Checkpoint>(folder);
   const bool goes_on = std::filesystem::exists(checkpoint->last());
-  trainer.fit(loader, {.epochs = epochs,
-                       .validation = &held_back,
-                       .callbacks = {checkpoint, std::make_shared<Table>(),
-                                     std::make_shared<RunLog>(folder),
-                                     std::make_shared<TensorBoardLog>(folder),
-                                     std::make_shared<EarlyStopping>(
-                                         EarlyStopping::Options{.patience = 3})},
-                       .resume = goes_on ? checkpoint->last() : ""});
+  trainer.fit(
+      loader,
+      {.epochs = epochs,
+       .validation = &held_back,
+       .callbacks = {checkpoint, std::make_shared<Table>(), std::make_shared<RunLog>(folder),
+                     std::make_shared<TensorBoardLog>(folder),
+                     std::make_shared<EarlyStopping>(EarlyStopping::Options{.patience = 3})},
+       .resume = goes_on ? checkpoint->last() : ""});
   // The best weights rather than the last.
   trainer.train_step().load_state(load_run_state(checkpoint->best()).step);
   onnx::save(model, out);

@@ -59,8 +59,8 @@ TEST_F(Examples, Finetune) {
 
 TEST_F(Examples, LongRunGoesOnWhereItWas) {
   const auto run_epochs = [&](const char* epochs) {
-    return run({example("long_run"), path("lenet.onnx"), path("out.onnx"), path("run"), epochs,
-                "200"});
+    return run(
+        {example("long_run"), path("lenet.onnx"), path("out.onnx"), path("run"), epochs, "200"});
   };
   write_lenet();
   const Outcome first = run_epochs("1");

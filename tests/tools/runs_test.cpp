@@ -26,8 +26,10 @@ using testing::Succeeds;
 class Runs : public testing::ToolTest {
  protected:
   std::vector<std::string> command(const std::string& out, std::vector<std::string> more) const {
-    std::vector<std::string> all{"train", model_,    "--data",    data_, "--batch",  "16",
-                                 "--out", path(out), "--threads", "1",   "--epochs", "3"};
+    std::vector<std::string> all{"train", model_,  "--data",  data_,       "--batch",
+                                 "16",    "--out", path(out), "--threads", "1"};
+    if (std::ranges::find(more, "--epochs") == more.end())
+      more.insert(more.end(), {"--epochs", "3"});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -62,10 +64,10 @@ class Runs : public testing::ToolTest {
 
 TEST_F(Runs, KeepSettingsThatRepeatTheRunBitForBit) {
   ASSERT_THAT(train("a.onnx", {"--run", folder_of_run_, "--normalize", "data", "--augment",
-                               "--accumulate", "2", "--memory", "100K", "--seed", "5"}),
+                               "--accumulate", "2", "--memory", "1024K", "--seed", "5"}),
               Succeeds());
   const nlohmann::json settings = config()["settings"];
-  EXPECT_EQ(settings["memory"], "100K") << "as it was written";
+  EXPECT_EQ(settings["memory"], "1024K") << "as it was written";
   EXPECT_EQ(settings["optimizer"], "sgd");
   EXPECT_EQ(settings["lr"], 0.05);
   EXPECT_EQ(settings["augment"], true);
@@ -202,8 +204,8 @@ TEST_F(Runs, ADryRunWritesNothing) {
 }
 
 TEST_F(Runs, ARateIsFoundAndTakenAndWrittenDown) {
-  const Outcome found = run_graft(
-      {"lr-find", model_, "--data", data_, "--batch", "16", "--threads", "1", "--json"});
+  const Outcome found =
+      run_graft({"lr-find", model_, "--data", data_, "--batch", "16", "--threads", "1", "--json"});
   ASSERT_THAT(found, Succeeds());
   const nlohmann::json line = nlohmann::json::parse(found.out);
   EXPECT_GT(line["rate"], 1e-3);

@@ -44,15 +44,16 @@ TEST_F(Train, LearnsAndEvalAgrees) {
   const Outcome trained = train("out.onnx", {"--epochs", "12", "--json"});
   ASSERT_THAT(trained, Succeeds());
   const auto lines = lines_of(trained);
-  ASSERT_EQ(lines.size(), 14U);
+  ASSERT_EQ(lines.size(), 15U);
   EXPECT_EQ(lines.front()["event"], "start");
   EXPECT_EQ(lines.front()["loss_name"], "cross_entropy");
   EXPECT_EQ(lines.front()["parameters"], 144 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10);
   EXPECT_EQ(lines.back()["event"], "end");
   EXPECT_EQ(lines.back()["updates"], 48);
-  const nlohmann::json& last = lines[12];
+  EXPECT_EQ(lines[1]["event"], "validation") << "before the first step";
+  const nlohmann::json& last = lines[13];
   EXPECT_EQ(last["epoch"], 12);
-  EXPECT_LT(last["loss"], lines[1]["loss"]);
+  EXPECT_LT(last["loss"], lines[2]["loss"]);
   EXPECT_EQ(last["validation_accuracy"], 1.0);
 
   const Outcome evaluated = run_graft({"eval", path("out.onnx"), "--data", data_, "--json"});

@@ -4,7 +4,9 @@
 #include <array>
 #include <charconv>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
+#include "graft/version.h"
 #include "tools/graft/arguments.h"
 
 namespace graft::cli {
@@ -44,6 +46,21 @@ void set_note(Model& model, std::string_view key, const std::string& text) {
     at->second = text;
   } else {
     model.metadata.emplace_back(key, text);
+  }
+}
+
+void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
+                 const DatasetInfo& data, Model& model) {
+  set_note(model, kNormalizeNote, arguments.data.normalize);
+  set_note(model, kTaskNote,
+           has_class_targets(options.loss) ? "classification" : options.loss.name);
+  set_note(model, kTrainedNote,
+           text("graft ", kVersion, ": ", arguments.data.spec, ", ", name(*options.optimizer),
+                ", rate ", learning_rate(*options.optimizer)));
+  if (!data.class_names.empty()) {
+    set_note(model, kClassesNote,
+             nlohmann::json(data.class_names)
+                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 }
 

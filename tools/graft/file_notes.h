@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/graph/model.h"
+#include "tools/graft/train_arguments.h"
 
 // What training leaves in the model's file, as ONNX metadata, so that the file tells how to use it.
 namespace graft::cli {
@@ -21,6 +22,10 @@ inline constexpr std::string_view kTrainedNote = "graft.trained_by";
 /// What the file says under the key; empty where it says nothing.
 std::string note_of(const Model& model, std::string_view key);
 void set_note(Model& model, std::string_view key, const std::string& text);
+
+/// Notes how the model is being trained.
+void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
+                 const DatasetInfo& data, Model& model);
 
 /// What to normalize inputs by, as --normalize takes it: what the command says, and else the file.
 /// Says on stderr what it takes from the file, or that the two differ.

@@ -32,9 +32,8 @@ ExitCode find(TrainArguments arguments) {
   Model model = onnx::load(arguments.model);
   arguments.data.normalize =
       normalization_for(model, arguments.data.normalize, arguments.data.spec);
-  const std::shared_ptr<Dataset> dataset =
-      open(arguments.data, arguments.data.spec, Split::train,
-           wanted_types(model, arguments.loss.output));
+  const std::shared_ptr<Dataset> dataset = open(arguments.data, arguments.data.spec, Split::train,
+                                                wanted_types(model, arguments.loss.output));
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   check_data_fits(model, loss, arguments.loss.output, *dataset, arguments.data.batch);
   choose_defaults(model, total_updates(arguments, dataset->size()), arguments);

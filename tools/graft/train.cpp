@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/parallel.h"
-#include "graft/version.h"
 #include "io/onnx.h"
 #include "tools/graft/defaults.h"
 #include "tools/graft/dry_run.h"
@@ -240,21 +239,6 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
     all["tied"].push_back(list);
   }
   return all;
-}
-
-void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
-                 const DatasetInfo& data, Model& model) {
-  set_note(model, kNormalizeNote, arguments.data.normalize);
-  set_note(model, kTaskNote,
-           has_class_targets(options.loss) ? "classification" : options.loss.name);
-  set_note(model, kTrainedNote,
-           text("graft ", kVersion, ": ", arguments.data.spec, ", ", name(*options.optimizer),
-                ", rate ", learning_rate(*options.optimizer)));
-  if (!data.class_names.empty()) {
-    set_note(model, kClassesNote,
-             nlohmann::json(data.class_names)
-                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  }
 }
 
 /// One training with what belongs to it.
