@@ -14,6 +14,9 @@ function(graft_harden)
     return()  # these check more
   endif()
   foreach(target IN LISTS ARGN)
+    if(NOT TARGET ${target})
+      continue()  # programs may be left out
+    endif()
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong>
       "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")

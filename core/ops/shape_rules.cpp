@@ -1,8 +1,28 @@
 #include "core/ops/shape_rules.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 namespace graft {
+namespace {
+
+/// The first element outside [-size, size). Goes over the elements where they lie: nodes may read
+/// one large table, and each is inferred again and again.
+template <class Index>
+std::optional<std::int64_t> first_outside(const Tensor& tensor, std::int64_t size) {
+  const std::span<const Index> indices = tensor.values<Index>();
+  Index least = 0;
+  Index most = -1;
+  for (const Index index : indices) {
+    least = std::min(least, index);
+    most = std::max(most, index);
+  }
+  if (least >= -size && most < size) return std::nullopt;
+  return *std::ranges::find_if(indices, [&](Index i) { return i < -size || i >= size; });
+}
+
+}  // namespace
 
 Dim product(const SymShape& shape, int first, int last) {
   std::int64_t known = 1;
@@ -87,12 +107,13 @@ void check_indices(const InferContext& context, int indices, const Dim& dim) {
   if (dim.value() == 0 && known && known->size() > 0) {
     context.fail(ErrorKind::shape, "indices ", *known, " into an axis without elements");
   }
-  const auto values = context.constant_ints(indices);
-  if (!values) return;
-  for (const std::int64_t value : *values) {
-    if (value < -dim.value() || value >= dim.value()) {
-      context.fail(ErrorKind::shape, "index ", value, " out of range for a dim of ", dim);
-    }
+  const Tensor tensor = context.constant(indices);
+  if (!tensor.defined()) return;
+  const std::optional<std::int64_t> outside =
+      tensor.dtype() == DType::i32 ? first_outside<std::int32_t>(tensor.to(cpu()), dim.value())
+                                   : first_outside<std::int64_t>(tensor.to(cpu()), dim.value());
+  if (outside) {
+    context.fail(ErrorKind::shape, "index ", *outside, " out of range for a dim of ", dim);
   }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 
 #include "core/base/parallel.h"
 #include "core/ops/registry.h"
@@ -53,9 +54,9 @@ Kernel dft_kernel(KernelRequest& request, const DftCall& call) {
   const Lines from(request.shape(), call.axis);
   const Lines to(request.output().shape, call.axis);
   const std::int64_t count = request.output().shape.size() / (to.dim * to.parts);
-  require_small_table(request.node(), call.length, 4);
-  const Fft fft(call.length);
-  const std::int64_t each = call.length + fft.scratch_size();
+  require_small_table(request.node(), Fft::table_size(call.length), 2);
+  const auto fft = std::make_shared<const Fft>(call.length);  // shared by copies of the kernel
+  const std::int64_t each = call.length + fft->scratch_size();
   constexpr std::int64_t kElementsWorthAThread = 1024;
   const std::int64_t pieces = std::min<std::int64_t>(
       {count, count * call.length / kElementsWorthAThread + 1, thread_count()});
@@ -69,7 +70,7 @@ Kernel dft_kernel(KernelRequest& request, const DftCall& call) {
         for (std::int64_t line = count * piece / pieces; line < end; ++line) {
           load(args.input<T>(0), from, line, call, numbers);
           if (call.inverse) swap_parts(numbers, call.length);
-          fft.run(numbers, numbers + call.length);
+          fft->run(numbers, numbers + call.length);
           if (call.inverse) swap_parts(numbers, call.length);
           for (std::int64_t i = 0; i < call.output; ++i) {
             T* const y = args.output<T>() + to.at(line, i);

@@ -29,11 +29,29 @@ std::size_t index(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
 
+bool is_power_of_two(std::int64_t n) {
+  return std::has_single_bit(static_cast<std::uint64_t>(n));
+}
+
+/// The power of two that holds a convolution of length n.
+std::int64_t convolution_length(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * n - 1)));
+}
+
 }  // namespace
 
-Fft::Fft(std::int64_t n) : n_(n), is_power_(std::has_single_bit(static_cast<std::uint64_t>(n))) {
-  m_ = is_power_ ? n
-                 : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(2 * n - 1)));
+std::int64_t Fft::table_size(std::int64_t n) {
+  constexpr std::int64_t kHopeless = std::int64_t{1} << 40;
+  if (n > kHopeless) return n;
+  if (is_power_of_two(n)) return n / 2;
+  const std::int64_t m = convolution_length(n);
+  return m / 2 + n + m;
+}
+
+Fft::Fft(std::int64_t n)
+    : n_(n), m_(is_power_of_two(n) ? n : convolution_length(n)), is_power_(is_power_of_two(n)) {
+  roots_.reserve(index(m_ / 2));
+  chirp_.reserve(is_power_ ? 0 : index(n));
   const double step = 2 * std::numbers::pi / static_cast<double>(m_);
   for (std::int64_t k = 0; k < m_ / 2; ++k) roots_.push_back(root(step * static_cast<double>(k)));
   if (is_power_) return;

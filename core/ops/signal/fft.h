@@ -19,6 +19,9 @@ class Fft {
   /// n >= 1.
   explicit Fft(std::int64_t n);
 
+  /// Complex numbers in the tables of a transform of length n >= 1.
+  static std::int64_t table_size(std::int64_t n);
+
   std::int64_t size() const { return n_; }
   /// Numbers of scratch memory.
   std::int64_t scratch_size() const { return is_power_ ? 0 : m_; }

@@ -20,6 +20,8 @@ struct Bomb {
 std::vector<Bomb> growing_bombs();
 /// Those with much to compute for small results.
 std::vector<Bomb> working_bombs();
+/// Those of large tables, and of many small passes over one tensor.
+std::vector<Bomb> table_bombs();
 /// Those of bodies, loops and functions.
 std::vector<Bomb> nesting_bombs();
 

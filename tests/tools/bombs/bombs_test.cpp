@@ -33,7 +33,8 @@ TEST_P(Bombs, AreInspectedInAGigabyteAndThreeSeconds) {
 
 std::vector<Bomb> all_bombs() {
   std::vector<Bomb> bombs = testing::growing_bombs();
-  for (const auto& more : {testing::working_bombs(), testing::nesting_bombs()}) {
+  for (const auto& more :
+       {testing::working_bombs(), testing::table_bombs(), testing::nesting_bombs()}) {
     bombs.insert(bombs.end(), more.begin(), more.end());
   }
   return bombs;
