@@ -22,7 +22,7 @@ struct Verb {
   Run (*add)(CLI::App& app);
 };
 
-constexpr std::array<Verb, 10> kVerbs{{
+constexpr std::array<Verb, 11> kVerbs{{
     {"new", "write a fresh net as ONNX", add_new},
     {"inspect", "show what a model holds, costs, and whether it can be trained", add_inspect},
     {"run", "compute a model's outputs for inputs from files", add_run},
