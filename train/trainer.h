@@ -9,8 +9,8 @@
 #include "data/loader.h"
 #include "train/callback.h"
 #include "train/evaluator.h"
-#include "train/training_state.h"
 #include "train/train_step.h"
+#include "train/training_state.h"
 
 namespace graft {
 

@@ -125,7 +125,8 @@ TEST(Checkpoint, KeepsLastAndBest) {
   OneTraining session({.optimizer = Adam{.lr = 1e-2F}});
   session.fit({checkpoint}, {}, 0);
   EXPECT_EQ(load_training_state(checkpoint->last()).position.epoch, 3);
-  EXPECT_EQ(load_training_state(checkpoint->best()).position.epoch, checkpoint->monitor().best_epoch());
+  EXPECT_EQ(load_training_state(checkpoint->best()).position.epoch,
+            checkpoint->monitor().best_epoch());
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     EXPECT_EQ(entry.path().extension(), ".safetensors");
   }
