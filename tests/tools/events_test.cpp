@@ -150,7 +150,7 @@ TEST_F(Events, LimitsAreRaisedByName) {
   EXPECT_THAT(run_graft({"inspect", model_, "--allow", "fold=2G"}),
               FailsWith(1, "'fold=2G' names no limit; valid: folded, "));
   EXPECT_THAT(run_graft({"inspect", model_, "--allow", "folded"}), FailsWith(1, "has no number"));
-  EXPECT_THAT(run_graft({"inspect", model_, "--allow", "rank=1"}), Succeeds());
+  EXPECT_THAT(run_graft({"inspect", model_, "--allow", "rank=1"}), FailsWith(2, "the limit is 1"));
 }
 
 }  // namespace

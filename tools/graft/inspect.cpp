@@ -179,6 +179,12 @@ void show_passes(const InspectArguments& arguments, const Findings& found) {
   if (!found.obstacle.empty()) std::cerr << "not compiled: " << found.obstacle << '\n';
 }
 
+std::string why_nothing_trains(const Findings& found) {
+  const std::vector<std::string> stops = found.stops();
+  if (!stops.empty()) return stops.front();
+  return found.obstacle.empty() ? "no parameter feeds a weight slot" : found.obstacle;
+}
+
 }  // namespace
 
 Run add_inspect(CLI::App& app) {
@@ -223,7 +229,7 @@ Run add_inspect(CLI::App& app) {
       print_text(*arguments, found);
     }
     if (found.can_train() || arguments->passes || arguments->layers) return ok;
-    std::cerr << "graft: nothing in this model can train\n";
+    std::cerr << "graft: nothing in this model can train: " << why_nothing_trains(found) << '\n';
     return bad_input;
   };
 }

@@ -84,7 +84,7 @@ std::string import_no_opset(pb::ModelProto& model) {
 
 std::string call_an_op_without_a_name(pb::ModelProto& model) {
   middle(model).clear_op_type();
-  return middle(model).output(0);
+  return middle(model).name();
 }
 
 constexpr std::array<Break, 10> kBreaks{read_what_is_not_there, define_twice,
