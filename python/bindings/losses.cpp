@@ -60,6 +60,11 @@ void bind_losses(nb::module_& module) {
   module.def("huber", &huber, nb::arg("delta") = 1.0F,
              "A parabola up to a difference of `delta`, a line beyond.");
   module.def("bce_with_logits", &bce_with_logits, "Logits against probabilities.");
+  module.def("focal", &focal, nb::arg("alpha") = 0.25F, nb::arg("gamma") = 2.0F,
+             "Logits against 0 and 1: binary cross entropy, less of what is predicted well.");
+  module.def("dice", &dice, "Logits [N,...] against masks of 0 and 1: 1 minus their overlap.");
+  module.def("kl", &kl, nb::arg("temperature") = 1.0F,
+             "Logits [N,C] against a teacher's logits: the divergence of their distributions.");
   module.def("ctc", &ctc, nb::arg("blank") = 0, nb::arg("zero_infinity") = false,
              "Log-probabilities [T,B,C] against label sequences [B,L].");
   module.def("custom_loss", &loss_of, nb::arg("function"), nb::arg("targets") = "any",

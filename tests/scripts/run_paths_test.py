@@ -42,6 +42,10 @@ def read_elf(program, *what):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+# What Debian built, and lies beside the Python module.
+TAKEN_AS_THEY_ARE = ("libprotobuf.so", "libre2.so", "libz.so")
+
+
 def weaknesses(text):
     """What is missing, by what `readelf -hdl` prints."""
     missing = []
@@ -64,7 +68,8 @@ class Programs(unittest.TestCase):
             text = read_elf(program, "--file-header", "--dynamic", "--segments")
             with self.subTest(program=program.name):
                 self.assertEqual(unsafe_elements(run_path_elements(text)), [])
-                self.assertEqual(weaknesses(text), [])
+                if not program.name.startswith(TAKEN_AS_THEY_ARE):
+                    self.assertEqual(weaknesses(text), [])
 
     def test_finds_what_the_loader_takes_as_the_current_folder(self):
         section = " 0x1d (RUNPATH)  Library runpath: [/opt/lib::$ORIGIN/../lib:lib:]\n"

@@ -28,7 +28,8 @@ import numpy, onnxruntime
 TYPES = {"F64": "f8", "F32": "f4", "F16": "f2", "I64": "i8", "I32": "i4", "I16": "i2", "I8": "i1", "U8": "u1", "BOOL": "?"}
 NUMPY = {"f64": "f8", "f32": "f4", "f16": "f2", "i64": "i8", "i32": "i4", "u8": "u1", "bool": "?"}
 here = os.path.dirname(os.path.abspath(__file__))
-about = json.load(open(os.path.join(here, "step.json")))
+with open(os.path.join(here, "step.json")) as file:
+    about = json.load(file)
 
 
 def load(path):
@@ -64,7 +65,7 @@ def train(steps, next_batch):
     outputs = [output.name for output in session.get_outputs()]
     variables, losses = load(os.path.join(here, "initial.safetensors")), []
     for step in range(1, steps + 1):
-        feeds = {**next_batch(), **variables, "lr": numpy.float32(about["lr"]), "step": numpy.int64(step)}
+        feeds = {**next_batch(), **variables, "lr": numpy.array(about["lr"], "f4"), "step": numpy.array(step, "i8")}
         results = dict(zip(outputs, session.run(None, feeds)))
         variables = {variable["name"]: results[variable["next"]] for variable in about["variables"]}
         losses.append(float(results[about["loss"]]))

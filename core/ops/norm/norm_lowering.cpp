@@ -3,6 +3,7 @@
 // where no mean is taken off.
 #include "core/ops/norm/norm_lowering.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -40,7 +41,8 @@ class Channels {
     return reshape(v, Shape(std::move(dims)));
   }
   Expr sum(const Expr& v) const { return reshape(reduce_sum(v, axes_, false), {count_}); }
-  Expr mean(const Expr& v) const { return sum(v) / elements(); }
+  /// 0 of no elements.
+  Expr mean(const Expr& v) const { return sum(v) / std::max(1.0, elements()); }
   /// Elements of one channel.
   double elements() const { return count_ == 0 ? 0 : static_cast<double>(shape_.size() / count_); }
 
@@ -77,7 +79,8 @@ struct Rows {
     const Expr variance = reduce_mean(centered * centered, axes, true);
     inv_std = reciprocal(sqrt(variance + n.number("epsilon", 1e-5F)));
     z = centered * inv_std;
-    const Shape row(Ints(x.shape().dims().begin() + axis, x.shape().dims().end()));
+    const Ints dims = x.shape().dims();
+    const Shape row(Ints(dims.begin() + axis, dims.end()));
     const Expr u = n.x(0) * reshape(n.x(2), row);
     Expr inner = u - z * reduce_mean(u * z, axes, true);
     if (is_centered) inner = inner - reduce_mean(u, axes, true);

@@ -118,6 +118,7 @@ OpDef product_form(const OpDef& update, std::string_view name, Samples samples) 
   def.infer = infer_product_update;
   def.multiply_adds = product_update_multiply_adds;
   def.product_form.op = "";
+  def.lower = nullptr;
   def.samples = samples;
   return def;
 }
