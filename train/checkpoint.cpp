@@ -71,7 +71,7 @@ void Checkpoint::save_last(Run& run) {
 }
 
 bool Checkpoint::save(Run& run, const std::filesystem::path& path) {
-  const RunState state = run.trainer.state(run);
+  const StoredRun state = run.trainer.state(run);
   try {
     make_folder(folder_);
     save_run_state(path, state);

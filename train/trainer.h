@@ -60,7 +60,7 @@ class Trainer {
 
   /// What a checkpoint of the run holds; its tensors are the step's own. Throws Error{numeric} if
   /// training made a parameter NaN or infinite that was not.
-  RunState state(const Run& run) const;
+  StoredRun state(const Run& run) const;
 
   TrainStep& train_step() { return step_; }
   const Model& model() const { return *model_; }

@@ -216,7 +216,7 @@ TEST(LoadState, StateOfAnotherPrecisionIsRefusedByTheNextStep) {
   expect_error(ErrorKind::argument, "another optimizer or precision", [&] { bf16.fit({}, {}, 0); });
 }
 
-TEST(RunState, DamagedFilesAreRefused) {
+TEST(StoredRun, DamagedFilesAreRefused) {
   const TempFolder folder;
   OneTraining session({});
   const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
