@@ -3,6 +3,7 @@
 //   long_run MODEL OUT [FOLDER [EPOCHS [SAMPLES]]]
 #include <graft/data.h>
 #include <graft/onnx.h>
+#include <graft/run.h>
 #include <graft/train.h>
 
 #include <cstdio>

@@ -11,6 +11,7 @@
 #include "graft/onnx.h"
 #include "graft/op.h"
 #include "graft/optimizer.h"
+#include "graft/run.h"
 #include "graft/session.h"
 #include "graft/tensor.h"
 #include "graft/train.h"

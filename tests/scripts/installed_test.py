@@ -20,7 +20,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 PROGRAM = SOURCE / "tests/installed"
 MOST_PUBLIC = 16
 # graft/train.h stands in many files of a program: these are its own and private parts.
-MOST_BEHIND_TRAIN = 24
+MOST_BEHIND_TRAIN = 28
 
 
 def run(*command, **options):
