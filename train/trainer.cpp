@@ -100,10 +100,11 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
     EpochSum sum;
     std::int64_t done = 0;
     for (const Batch& batch : loader) {
+      const double rate = step_.learning_rate();
       const StepReport step_report = step(batch);
       sum.add(step_report);
       if (options.on_step &&
-          !options.on_step({epoch, options.epochs, ++done, loader.batches(), step_report})) {
+          !options.on_step({epoch, options.epochs, ++done, loader.batches(), step_report, rate})) {
         goes_on = false;
         break;
       }

@@ -39,6 +39,8 @@ struct Progress {
   std::int64_t batch = 0;  ///< from 1
   std::int64_t batches = 0;
   StepReport step;
+  /// Of the step's update.
+  std::optional<double> learning_rate = {};
 };
 
 struct FitOptions {

@@ -1,6 +1,5 @@
 #include "tools/graft/arguments.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 
@@ -11,6 +10,7 @@
 #include "data/subset.h"
 #include "io/file.h"
 #include "io/onnx.h"
+#include "tools/graft/options.h"
 #include "train/compile.h"
 
 namespace graft::cli {
@@ -26,9 +26,10 @@ int most_threads() {
 }  // namespace
 
 void add_arguments(CLI::App& app, ComputeArguments& arguments) {
+  const OptionGroup group(app, "Machine");
   app.add_option("--device", arguments.device, "what to compute on; see graft devices")
       ->capture_default_str();
-  app.add_option("--threads", arguments.threads, "threads to compute with (default: all cores)")
+  app.add_option("--threads,-j", arguments.threads, "threads to compute with (default: all cores)")
       ->check(CLI::Range(1, most_threads()));
 }
 
@@ -51,13 +52,15 @@ void add_seed_argument(CLI::App& app, std::uint64_t& seed, const char* help) {
 }
 
 void add_arguments(CLI::App& app, DataArguments& arguments) {
-  app.add_option("--data", arguments.spec,
+  const OptionGroup group(app, "Data");
+  app.add_option("--data,--dataset", arguments.spec,
                  "fashion-mnist[:DIR], mnist:DIR, cifar10:DIR, csv:FILE or npz:FILE")
-      ->required();
-  app.add_option("--batch", arguments.batch, "samples in a batch")
+      ->required()
+      ->type_name("SPEC");
+  app.add_option("--batch,--batch-size", arguments.batch, "samples in a batch")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  app.add_option("--limit", arguments.limit, "use only so many samples")
+  app.add_option("--limit,--max-samples", arguments.limit, "use only so many samples")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
   app.add_option("--normalize", arguments.normalize,
                  "'data': by the data set's known statistics, or MEAN[,...]:DEVIATION[,...] with "
@@ -129,9 +132,10 @@ std::vector<Transform> normalization(const DataArguments& arguments) {
 }
 
 void add_arguments(CLI::App& app, LossArguments& arguments) {
-  std::string names;
-  for (const std::string& name : loss_names()) names += ", " + name;
-  app.add_option("--loss", arguments.name, "auto" + names)->capture_default_str();
+  const OptionGroup group(app, "Loss");
+  app.add_option("--loss,--criterion", arguments.name, "auto: by what the data's targets are")
+      ->type_name("auto|" + one_of(loss_names()))
+      ->capture_default_str();
   app.add_option("--output", arguments.output, "the output that is judged (default: the first)");
 }
 

@@ -289,7 +289,8 @@ void show_passes(const Arguments& arguments, const Findings& found) {
 Run add_inspect(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
-  app.add_option("--batch", arguments->batch, "samples in a batch, for costs (default: 1)")
+  app.add_option("--batch,--batch-size", arguments->batch,
+                 "samples in a batch, for costs (default: 1)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
   app.add_option("--loss", arguments->loss, "for the training memory")->capture_default_str();
   app.add_option("--optimizer", arguments->optimizer, "for the training memory")

@@ -8,8 +8,11 @@
 
 #include "io/onnx.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/summary.h"
 #include "tools/graft/train_arguments.h"
+#include "tools/graft/train_summary.h"
 #include "tools/graft/verb.h"
+#include "tools/graft/verbosity.h"
 #include "train/data_spec.h"
 #include "train/progress_bar.h"
 #include "train/trainer.h"
@@ -86,7 +89,7 @@ class Report {
  public:
   explicit Report(const TrainArguments& arguments) : arguments_(arguments) {}
 
-  void start(const Model& model, const TrainStep& step, const Loss& loss) const {
+  void start(const Model& model, const TrainStep& step, const TrainOptions& options) const {
     std::vector<std::string> frozen;
     const auto& trained = step.parameter_names();
     for (const Value* value : model.graph().initializers()) {
@@ -97,19 +100,15 @@ class Report {
     }
     if (arguments_.json) {
       print_json({{"event", "start"},
-                  {"loss_name", loss.name},
+                  {"loss_name", options.loss.name},
                   {"trainable", trained},
                   {"frozen", frozen},
                   {"parameters", step.parameter_count()}});
       return;
     }
-    std::cout << "loss " << loss.name << ", optimizer " << arguments_.optimizer.name
-              << "; training " << with_commas(step.parameter_count()) << " numbers in "
-              << trained.size() << " parameters:";
-    for (const std::string& name : trained) std::cout << ' ' << name;
-    if (!frozen.empty()) std::cout << "; not training:";
-    for (const std::string& name : frozen) std::cout << ' ' << name;
-    std::cout << std::endl;
+    if (verbosity().quiet) return;
+    print_train_summary(std::cout, model, step, frozen, options);
+    std::cout.flush();
   }
 
   void epoch(const EpochReport& report, const std::optional<Evaluation>& validation) const {
@@ -117,14 +116,16 @@ class Report {
       print_json(epoch_json(report, validation));
       return;
     }
-    std::cout << "epoch " << report.epoch << '/' << arguments_.epochs << ": loss "
-              << fixed(report.loss, 4);
-    if (report.accuracy) std::cout << ", accuracy " << percent(*report.accuracy);
+    if (verbosity().quiet) return;
+    const std::string head = text("epoch ", report.epoch, '/', arguments_.epochs, ": ");
+    std::string line = "loss " + fixed(report.loss, 4);
+    if (report.accuracy) line += ", accuracy " + percent(*report.accuracy);
     if (validation) {
-      std::cout << "; validation loss " << fixed(validation->loss, 4);
-      if (validation->accuracy) std::cout << ", accuracy " << percent(*validation->accuracy);
+      line += "; validation loss " + fixed(validation->loss, 4);
+      if (validation->accuracy) line += ", accuracy " + percent(*validation->accuracy);
     }
-    std::cout << "; " << fixed(report.seconds, 1) << " s" << std::endl;
+    line += "; " + fixed(report.seconds, 1) + " s";
+    std::cout << head << wrapped(line, head.size(), text_columns()) << std::endl;
   }
 
   void end(const TrainStep& step) const {
@@ -133,7 +134,7 @@ class Report {
                   {"out", arguments_.out},
                   {"updates", step.updates()},
                   {"interrupted", stop_asked != 0}});
-    } else {
+    } else if (!verbosity().quiet) {
       std::cout << "wrote " << arguments_.out << std::endl;
     }
     if (stop_asked != 0) {
@@ -161,7 +162,7 @@ class Report {
 
 void fit(const TrainArguments& arguments, Trainer& trainer, DataLoader& loader,
          DataLoader* validation, const Report& report) {
-  ProgressBar bar;
+  ProgressBar bar(!verbosity().quiet);
   trainer.fit(loader, {.epochs = arguments.epochs,
                        .on_step =
                            [&](const Progress& progress) {
@@ -173,8 +174,10 @@ void fit(const TrainArguments& arguments, Trainer& trainer, DataLoader& loader,
                              bar.clear();
                              std::optional<Evaluation> measured;
                              if (validation != nullptr && stop_asked == 0) {
-                               measured =
-                                   trainer.evaluate(*validation, [] { return stop_asked == 0; });
+                               measured = trainer.evaluate(
+                                   *validation, bar.counting("validation", *validation,
+                                                             [] { return stop_asked == 0; }));
+                               bar.clear();
                              }
                              if (stop_asked != 0) measured.reset();  // of a part of the data
                              report.epoch(epoch, measured);
@@ -207,7 +210,7 @@ ExitCode train(const TrainArguments& arguments) {
 
   Trainer trainer(model, options);
   const Report report(arguments);
-  report.start(model, trainer.train_step(), loss);
+  report.start(model, trainer.train_step(), options);
   stop_when_interrupted();
   fit(arguments, trainer, loader, validation ? &*validation : nullptr, report);
   save_model(model, arguments.out);
