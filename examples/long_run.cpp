@@ -45,7 +45,7 @@ void train(const std::string& in, const std::string& out, const std::string& fol
                      std::make_shared<EarlyStopping>(EarlyStopping::Options{.patience = 3})},
        .resume = goes_on ? checkpoint->last() : ""});
   // The best weights rather than the last.
-  trainer.train_step().load_state(load_run_state(checkpoint->best()).step);
+  trainer.train_step().load_state(load_training_state(checkpoint->best()).step);
   onnx::save(model, out);
 }
 

@@ -11,7 +11,7 @@
 #include "train/monitor.h"
 #include "train/progress_bar.h"
 #include "train/run_log.h"
-#include "train/run_state.h"
 #include "train/train_step.h"
 #include "train/trainable.h"
 #include "train/trainer.h"
+#include "train/training_state.h"

@@ -71,10 +71,10 @@ void Checkpoint::save_last(Run& run) {
 }
 
 bool Checkpoint::save(Run& run, const std::filesystem::path& path) {
-  const RunState state = run.trainer.state(run);
+  const TrainingState state = run.trainer.state(run);
   try {
     make_folder(folder_);
-    save_run_state(path, state);
+    save_training_state(path, state);
     return true;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::io) throw;

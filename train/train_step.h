@@ -94,8 +94,8 @@ class TrainStep {
   /// taken and whatever stops training is thrown now. Only types and shapes count.
   void plan(const std::vector<Tensor>& inputs, const Tensor& target);
 
-  /// The judged output in the last step (a view on the step's device, valid until the next step), in
-  /// f32 where the model computes in 16 bits.
+  /// The judged output in the last step (a view on the step's device, valid until the next step),
+  /// in f32 where the model computes in 16 bits.
   const Tensor& prediction() const;
   /// Gradients of the last step by parameter name (copies on the CPU); only without an optimizer.
   std::map<std::string, Tensor> gradients() const;

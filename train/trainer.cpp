@@ -127,7 +127,7 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
 }
 
 void Trainer::resume(Run& run, DataLoader& loader, const std::filesystem::path& path) {
-  const RunState state = load_run_state(path);
+  const TrainingState state = load_training_state(path);
   try {
     if (state.position.batch > run.batches) {
       fail(ErrorKind::argument, state.position.batch, " batches of an epoch are done, which has ",
@@ -249,9 +249,9 @@ void Trainer::add_metric(std::shared_ptr<Metric> metric) {
   evaluator_.add_metric(std::move(metric));
 }
 
-RunState Trainer::state(const Run& run) const {
+TrainingState Trainer::state(const Run& run) const {
   require_finite();
-  RunState state{.step = step_.state(), .position = run.position};
+  TrainingState state{.step = step_.state(), .position = run.position};
   for (const auto& callback : run.callbacks) {
     std::map<std::string, double> numbers = callback->state();
     if (!numbers.empty()) state.callbacks[callback->name()] = std::move(numbers);

@@ -9,8 +9,8 @@
 #include "data/loader.h"
 #include "train/callback.h"
 #include "train/evaluator.h"
-#include "train/run_state.h"
 #include "train/train_step.h"
+#include "train/training_state.h"
 
 namespace graft {
 
@@ -48,7 +48,7 @@ class Trainer {
 
   /// Whole epochs. Throws what step, evaluate, callbacks and the loader throw, Error{numeric}
   /// before the epoch's callbacks if its updates made a parameter NaN or infinite that was not, and
-  /// what load_run_state and load_state throw of the file to resume from.
+  /// what load_training_state and load_state throw of the file to resume from.
   std::vector<EpochReport> fit(DataLoader& loader, const FitOptions& options = {});
 
   /// Measures the model as it is now, in inference form; `goes_on` as Evaluator::run takes it.
@@ -62,7 +62,7 @@ class Trainer {
 
   /// What a checkpoint of the run holds; its tensors are the step's own. Throws Error{numeric} if
   /// training made a parameter NaN or infinite that was not.
-  RunState state(const Run& run) const;
+  TrainingState state(const Run& run) const;
 
   TrainStep& train_step() { return step_; }
   const Model& model() const { return *model_; }

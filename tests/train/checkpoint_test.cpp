@@ -124,8 +124,9 @@ TEST(Checkpoint, KeepsLastAndBest) {
       std::make_shared<Checkpoint>(folder.path(), CheckpointOptions{.monitor = "loss"});
   OneTraining session({.optimizer = Adam{.lr = 1e-2F}});
   session.fit({checkpoint}, {}, 0);
-  EXPECT_EQ(load_run_state(checkpoint->last()).position.epoch, 3);
-  EXPECT_EQ(load_run_state(checkpoint->best()).position.epoch, checkpoint->monitor().best_epoch());
+  EXPECT_EQ(load_training_state(checkpoint->last()).position.epoch, 3);
+  EXPECT_EQ(load_training_state(checkpoint->best()).position.epoch,
+            checkpoint->monitor().best_epoch());
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     EXPECT_EQ(entry.path().extension(), ".safetensors");
   }
@@ -172,7 +173,7 @@ TEST(Checkpoint, AFolderThatWasTakenAwayIsMadeAnew) {
   std::filesystem::remove_all(folder.path() / "run");
   OneTraining session({});
   session.fit({checkpoint}, {}, 0);
-  EXPECT_EQ(load_run_state(checkpoint->last()).position.epoch, 3);
+  EXPECT_EQ(load_training_state(checkpoint->last()).position.epoch, 3);
 }
 
 TEST(LoadState, RefusesStatesOfOtherModelsAndOptimizers) {
@@ -216,7 +217,7 @@ TEST(LoadState, StateOfAnotherPrecisionIsRefusedByTheNextStep) {
   expect_error(ErrorKind::argument, "another optimizer or precision", [&] { bf16.fit({}, {}, 0); });
 }
 
-TEST(RunState, DamagedFilesAreRefused) {
+TEST(TrainingState, DamagedFilesAreRefused) {
   const TempFolder folder;
   OneTraining session({});
   const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
@@ -226,7 +227,7 @@ TEST(RunState, DamagedFilesAreRefused) {
     safetensors::Content content = good;
     damage(content);
     safetensors::save(folder.path() / "damaged", content);
-    expect_error(ErrorKind::io, part, [&] { load_run_state(folder.path() / "damaged"); });
+    expect_error(ErrorKind::io, part, [&] { load_training_state(folder.path() / "damaged"); });
   };
   for (std::size_t i = 0; i < good.metadata.size(); ++i) {
     if (good.metadata[i].first.starts_with("callback/")) continue;

@@ -104,7 +104,7 @@ struct Training {
   bool take(const std::filesystem::path& path) {
     std::error_code ignored;
     if (checkpoint == nullptr || !std::filesystem::exists(path, ignored)) return false;
-    trainer.train_step().load_state(load_run_state(path).step);
+    trainer.train_step().load_state(load_training_state(path).step);
     return true;
   }
 

@@ -33,7 +33,7 @@ std::unique_ptr<Graph> compacting() {
 }
 
 TEST(Program, PlansWhatFollowsOnceShapesAreKnown) {
-  Program program(compacting(), cpu());
+  Program program(compacting());
   const auto run = [&](std::vector<float> x) {
     const auto size = static_cast<std::int64_t>(x.size());
     const std::vector<Datum> inputs{Tensor::from({size}, x)};
@@ -47,7 +47,7 @@ TEST(Program, PlansWhatFollowsOnceShapesAreKnown) {
 
 /// More shapes than are kept.
 TEST(Program, ForgetsOldShapes) {
-  Program program(compacting(), cpu());
+  Program program(compacting());
   for (std::int64_t size = 1; size < 100; ++size) {
     const std::vector<Datum> inputs{Tensor::full(DType::f32, {size}, 1.0)};
     EXPECT_EQ(program.run(inputs).front().tensor().size(), size);
@@ -60,7 +60,7 @@ TEST(Program, TakesShapesAsInputs) {
   Value* const shape = owned->add_input("shape", {DType::i64, SymShape{Dim()}});
   Value* const reshaped = owned->add_node("Reshape", "", {x, shape}, {"reshaped"})->output();
   owned->add_output(owned->add_node("Neg", "", {reshaped}, {"y"})->output());
-  Program program(std::move(owned), cpu());
+  Program program(std::move(owned));
   const std::vector<Datum> inputs{Tensor::from<float>({4}, {1, 2, 3, 4}),
                                   Tensor::from<std::int64_t>({2}, {2, -1})};
   const Tensor y = program.run(inputs).front().tensor();
@@ -70,7 +70,7 @@ TEST(Program, TakesShapesAsInputs) {
 
 /// What a run returns is not overwritten by the next.
 TEST(Program, ResultsStay) {
-  Program program(compacting(), cpu());
+  Program program(compacting());
   const std::vector<Datum> first{Tensor::from<float>({2}, {1, 2})};
   const std::vector<Datum> second{Tensor::from<float>({2}, {3, 4})};
   const Datum kept = program.run(first).front();
@@ -81,7 +81,7 @@ TEST(Program, ResultsStay) {
 TEST(Program, InputsThatAreOutputsAreCopied) {
   auto graph = std::make_unique<Graph>();
   graph->add_output(graph->add_input("x", list()));
-  Program program(std::move(graph), cpu());
+  Program program(std::move(graph));
   const Tensor x = Tensor::from<float>({1}, {1});
   const std::vector<Datum> inputs{x};
   const Datum y = program.run(inputs).front();
@@ -90,7 +90,7 @@ TEST(Program, InputsThatAreOutputsAreCopied) {
 }
 
 TEST(Program, RefusesInputsThatDoNotFit) {
-  Program program(compacting(), cpu());
+  Program program(compacting());
   const std::vector<Datum> inputs{Tensor::scalar<std::int64_t>(1)};
   EXPECT_EQ(error_of([&] { program.run(inputs); }).kind(), ErrorKind::type);
 }
@@ -101,7 +101,7 @@ TEST(Program, CallsCompositeOpsByTheirParts) {
   Value* const x = graph->add_input("x", list());
   Value* const size = graph->add_input("size", {DType::i64, SymShape{1}});
   graph->add_output(graph->add_node("CenterCropPad", "", {x, size}, {"y"})->output());
-  Program program(std::move(graph), cpu());
+  Program program(std::move(graph));
   const std::vector<Datum> inputs{Tensor::from<float>({4}, {1, 2, 3, 4}),
                                   Tensor::from<std::int64_t>({1}, {2})};
   EXPECT_THAT(floats(program.run(inputs).front()), ElementsAre(2, 3));

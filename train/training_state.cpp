@@ -1,4 +1,4 @@
-#include "train/run_state.h"
+#include "train/training_state.h"
 
 #include <array>
 #include <charconv>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kWeights = "weights/";
 constexpr std::string_view kOptimizer = "optimizer/";
 constexpr std::string_view kCallback = "callback/";
-constexpr std::string_view kFormat = "graft.run_state";
+constexpr std::string_view kFormat = "graft.training_state";
 constexpr std::string_view kVersion = "1";
 
 /// The shortest text that reads back as the same number.
@@ -81,14 +81,14 @@ RunPosition take_position(const Texts& texts, RunPosition position) {
   return position;
 }
 
-RunState state_of(safetensors::Content content) {
+TrainingState state_of(safetensors::Content content) {
   const Texts texts(content.metadata.begin(), content.metadata.end());
   const auto format = texts.find(std::string(kFormat));
   if (format == texts.end() || format->second != kVersion) {
     fail(ErrorKind::io, "this is no checkpoint that this version reads: ", kFormat, " is '",
          format == texts.end() ? "" : format->second, "', wanted '", kVersion, "'");
   }
-  RunState state;
+  TrainingState state;
   for_each_number(state, [&]<class Number>(const char* key, Number& number) {
     number = take<Number>(texts, key);
   });
@@ -113,7 +113,7 @@ RunState state_of(safetensors::Content content) {
 
 }  // namespace
 
-void save_run_state(const std::filesystem::path& path, const RunState& state) {
+void save_training_state(const std::filesystem::path& path, const TrainingState& state) {
   safetensors::Content content;
   for (const auto& [name, tensor] : state.step.weights) {
     content.tensors.push_back({std::string(kWeights) + name, tensor});
@@ -133,7 +133,7 @@ void save_run_state(const std::filesystem::path& path, const RunState& state) {
   safetensors::save(path, content);
 }
 
-RunState load_run_state(const std::filesystem::path& path) {
+TrainingState load_training_state(const std::filesystem::path& path) {
   safetensors::Content content = safetensors::load(path);
   try {
     return state_of(std::move(content));

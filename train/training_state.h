@@ -10,7 +10,7 @@
 namespace graft {
 
 /// All that a run needs to go on as if it had never ended.
-struct RunState {
+struct TrainingState {
   TrainState step;
   RunPosition position;
   /// The numbers of callbacks, by their names.
@@ -19,9 +19,9 @@ struct RunState {
 
 /// Writes a safetensors file that appears complete or not at all: "weights/<name>",
 /// "optimizer/<name>", and the rest as texts of "__metadata__". Throws Error{io}.
-void save_run_state(const std::filesystem::path& path, const RunState& state);
+void save_training_state(const std::filesystem::path& path, const TrainingState& state);
 
 /// Throws Error{io} if it is no such file.
-RunState load_run_state(const std::filesystem::path& path);
+TrainingState load_training_state(const std::filesystem::path& path);
 
 }  // namespace graft
