@@ -67,15 +67,38 @@ class JsonLines(unittest.TestCase):
         events = [line["event"] for line in lines]
         self.assertEqual([events[0], events[-1], events.count("epoch")], ["start", "end", 2])
 
+    def test_a_run_with_a_folder(self):
+        lines = self.lines("train", "mlp.onnx", "--data", "npz:data.npz", "--validate",
+                           "npz:data.npz", "--epochs", "1", "--run", "run", "--metrics", "f1",
+                           "--out", "trained.onnx")
+        self.check(lines, "train")
+        self.assertEqual([line["event"] for line in lines],
+                         ["start", "run", "validation", "epoch", "end"])
+        self.assertIn("validation_f1", lines[3])
+
+    def test_a_dry_run(self):
+        lines = self.lines("train", "mlp.onnx", "--data", "npz:data.npz", "--dry-run", "--out",
+                           "never.onnx")
+        self.check(lines, "train")
+        self.assertEqual([line["event"] for line in lines], ["start", "dry_run"])
+
+    def test_lr_find(self):
+        self.check(self.lines("lr-find", "mlp.onnx", "--data", "npz:data.npz"), "lr_find")
+
     def test_eval(self):
-        self.check(self.lines("eval", "mlp.onnx", "--data", "npz:data.npz"), "eval")
+        lines = self.lines("eval", "mlp.onnx", "--data", "npz:data.npz", "--metrics", "f1")
+        self.check(lines, "eval")
+        self.assertIn("f1", lines[0])
 
     def test_bench(self):
         self.check(self.lines("bench", "mlp.onnx", "--seconds", "0"), "bench")
         self.check(self.lines("bench", "mlp.onnx", "--train", "--seconds", "0"), "bench")
 
     def test_inspect(self):
-        self.check(self.lines("inspect", "mlp.onnx"), "inspect")
+        lines = self.lines("inspect", "mlp.onnx")
+        self.check(lines, "inspect")
+        known = SCHEMA["$defs"]["inspect"]["properties"]
+        self.assertFalse(set(lines[0]) - set(known), "members that the schema does not tell of")
         self.check(self.lines("inspect", "mlp.onnx", "--passes"), "inspect_passes")
 
     def test_run(self):

@@ -11,6 +11,7 @@
 #include "io/file.h"
 #include "io/onnx.h"
 #include "tools/graft/options.h"
+#include "tools/graft/verbosity.h"
 #include "train/compile.h"
 #include "train/metric.h"
 
@@ -258,7 +259,7 @@ std::string check_data_fits(const Model& model, const Loss& loss, const std::str
 }
 
 void say_what_is_judged(const Loss& loss, const std::string& judged) {
-  if (judged.empty()) return;
+  if (judged.empty() || verbosity().quiet) return;
   std::cerr << "graft: the output holds probabilities; " << loss.name << " judges " << judged
             << ", which the model keeps\n";
 }
