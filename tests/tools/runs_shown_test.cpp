@@ -62,9 +62,12 @@ TEST_F(RunsShown, WhatIsNoRunIsSaid) {
 
 TEST_F(RunsShown, ReportMeasuresTheModelOnTheRunsData) {
   const std::string model = write_mlp();
-  const nlohmann::json settings{{"out", model},         {"data", write_mnist()},
-                                {"batch", 16},          {"loss", "cross_entropy"},
-                                {"optimizer", "adamw"}, {"note", "<script>alert(1)</script>"}};
+  const nlohmann::json settings{{"out", model},
+                                {"data", write_mnist()},
+                                {"batch", 16},
+                                {"loss", "cross_entropy"},
+                                {"optimizer", "adamw:beta2=0.99"},
+                                {"note", "<script>alert(1)</script>"}};
   const std::string run_folder = write_run("a-1", kMetrics, settings);
   ASSERT_THAT(run_graft({"report", run_folder}), Succeeds());
   const std::string page = read("a-1/report.html");

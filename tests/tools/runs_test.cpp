@@ -77,6 +77,20 @@ TEST_F(Runs, KeepSettingsThatRepeatTheRunBitForBit) {
   EXPECT_THAT(read("run/metrics.jsonl"), HasSubstr(R"("epoch":3,"updates":6,)"));
 }
 
+TEST_F(Runs, KeepWhatStandsBehindANameOfAnOptimizerOrALoss) {
+  const std::vector<std::string> spelled{"--optimizer", "adam:beta2=0.9",
+                                         "--loss",      "cross_entropy:reduction=sum",
+                                         "--run",       folder_of_run_};
+  ASSERT_THAT(train("a.onnx", spelled), Succeeds());
+  EXPECT_EQ(config()["settings"]["optimizer"], "adam:beta2=0.9");
+  ASSERT_THAT(run_graft({"train", "--config", path("run/config.json"), "--out", path("b.onnx")}),
+              Succeeds());
+  EXPECT_EQ(read("a.onnx"), read("b.onnx"));
+  std::vector<std::string> again = spelled;
+  again.insert(again.end(), {"--resume", "auto"});
+  EXPECT_THAT(train("c.onnx", again), Succeeds()) << "the run that it is";
+}
+
 TEST_F(Runs, AConfigWithAnUnknownSettingIsRefused) {
   std::ofstream(path("c.json")) << R"({"epoch": 2})";
   EXPECT_THAT(train("a.onnx", {"--config", path("c.json")}),

@@ -26,7 +26,7 @@ std::string entry(const std::string& head, const std::string& description, std::
 }
 
 std::string verbs_text(const CLI::App& app, std::size_t columns) {
-  constexpr std::size_t kColumn = 14;
+  constexpr std::size_t kColumn = 15;
   std::string result;
   std::string heading;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {

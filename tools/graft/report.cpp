@@ -12,6 +12,7 @@
 #include "tools/graft/profile.h"
 #include "tools/graft/report_page.h"
 #include "tools/graft/run_record.h"
+#include "tools/graft/train_arguments.h"
 #include "tools/graft/verb.h"
 #include "train/compile.h"
 #include "train/train_step.h"
@@ -67,8 +68,8 @@ std::string profile_of(const RunRecord& run, Model model, const RunData& data, c
   constexpr int kRuns = 5;
   TrainOptions options;
   options.loss = loss;
-  const std::string optimizer = run.setting("optimizer");
-  options.optimizer = optimizer_from_name(optimizer.empty() ? "sgd" : optimizer);
+  constexpr float kAny = 0.01F;  // of no matter for the time
+  options.optimizer = make_optimizer({.name = run.setting("optimizer")}, kAny, kAny);
   options.output = run.setting("output");
   options.total_updates = 2 * kRuns;
   TrainStep step(model, options);
