@@ -63,7 +63,8 @@ inline Schedule with_warmup(Schedule schedule, std::int64_t updates) {
   return schedule;
 }
 
-/// What schedule_from_name takes: "constant", "step", "exponential", "cosine", "one-cycle".
+/// What schedule_from_name takes, in the order of Schedule::Kind: "constant", "step",
+/// "exponential", "cosine", "one-cycle".
 std::vector<std::string> schedule_names();
 /// Throws Error{argument} for an unknown name, listing the valid ones.
 Schedule schedule_from_name(std::string_view name);

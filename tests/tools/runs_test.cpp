@@ -77,12 +77,26 @@ TEST_F(Runs, KeepSettingsThatRepeatTheRunBitForBit) {
   EXPECT_THAT(read("run/metrics.jsonl"), HasSubstr(R"("epoch":3,"updates":6,)"));
 }
 
+TEST_F(Runs, KeepWhatStandsBehindANameOfAnOptimizerOrALoss) {
+  const std::vector<std::string> spelled{"--optimizer", "adam:beta2=0.9",
+                                         "--loss",      "cross_entropy:reduction=sum",
+                                         "--run",       folder_of_run_};
+  ASSERT_THAT(train("a.onnx", spelled), Succeeds());
+  EXPECT_EQ(config()["settings"]["optimizer"], "adam:beta2=0.9");
+  ASSERT_THAT(run_graft({"train", "--config", path("run/config.json"), "--out", path("b.onnx")}),
+              Succeeds());
+  EXPECT_EQ(read("a.onnx"), read("b.onnx"));
+  std::vector<std::string> again = spelled;
+  again.insert(again.end(), {"--resume", "auto"});
+  EXPECT_THAT(train("c.onnx", again), Succeeds()) << "the run that it is";
+}
+
 TEST_F(Runs, AConfigWithAnUnknownSettingIsRefused) {
   std::ofstream(path("c.json")) << R"({"epoch": 2})";
   EXPECT_THAT(train("a.onnx", {"--config", path("c.json")}),
-              FailsWith(1, "'epoch' is no setting; did you mean 'epochs'?"));
+              FailsWith(1, "unknown setting 'epoch'; did you mean 'epochs'?"));
   std::ofstream(path("d.json")) << "[1";
-  EXPECT_THAT(train("a.onnx", {"--config", path("d.json")}), FailsWith(2, "no JSON object"));
+  EXPECT_THAT(train("a.onnx", {"--config", path("d.json")}), FailsWith(1, "no JSON object"));
 }
 
 TEST_F(Runs, ResumeEndsWithTheSameBits) {
@@ -180,7 +194,7 @@ TEST_F(Runs, WhatIsTrainedAlreadyGetsASmallRate) {
   model_ = path("a.onnx");
   const Outcome more = train("b.onnx", {"--epochs", "1"});
   ASSERT_THAT(more, Succeeds());
-  EXPECT_THAT(more.out, HasSubstr("optimizer adamw with rate 0.0001"));
+  EXPECT_THAT(more.out, HasSubstr("adamw, learning rate 0.0001"));
   EXPECT_THAT(more.out, HasSubstr("by default for a file that may be trained"));
   EXPECT_THAT(more.out, HasSubstr("before: validation loss"));
   const Outcome worse = train("c.onnx", {"--epochs", "1", "--optimizer", "sgd", "--lr", "30"});

@@ -68,7 +68,7 @@ TEST_F(Train, SaysWhatTrainsAndKeepsTheRest) {
   const Outcome trained =
       train("out.onnx", {"--epochs", "1", "--trainable", "fc[12].*", "--freeze", ".*bias"});
   ASSERT_THAT(trained, Succeeds());
-  EXPECT_THAT(trained.out, HasSubstr("in 2 parameters: fc1.weight fc2.weight"));
+  EXPECT_THAT(trained.out, HasSubstr("in 2 parameters:  fc1.weight 36,864  fc2.weight 32,768"));
   const Model before = onnx::load(model_);
   const Model after = onnx::load(path("out.onnx"));
   for (const Value* value : before.graph().initializers()) {

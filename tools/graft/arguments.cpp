@@ -1,6 +1,5 @@
 #include "tools/graft/arguments.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -11,6 +10,8 @@
 #include "data/subset.h"
 #include "io/file.h"
 #include "io/onnx.h"
+#include "tools/graft/options.h"
+#include "tools/graft/verbosity.h"
 #include "train/compile.h"
 #include "train/metric.h"
 
@@ -27,6 +28,7 @@ int most_threads() {
 }  // namespace
 
 void add_arguments(CLI::App& app, ComputeArguments& arguments) {
+  const OptionGroup group(app, "Machine");
   app.add_option("--device", arguments.device, "what to compute on; see graft devices")
       ->capture_default_str();
   const auto choose = [&arguments](const std::string& text) {
@@ -38,7 +40,7 @@ void add_arguments(CLI::App& app, ComputeArguments& arguments) {
   app.add_option_function<std::string>(
          "--fallback", choose, "what runs ops for which the device has no kernel; cpu copies")
       ->type_name("none|cpu");
-  app.add_option("--threads", arguments.threads, "threads to compute with (default: all cores)")
+  app.add_option("--threads,-j", arguments.threads, "threads to compute with (default: all cores)")
       ->check(CLI::Range(1, most_threads()));
 }
 
@@ -77,13 +79,15 @@ Shape parse_shape(const std::string& text, std::string_view option) {
 }
 
 void add_arguments(CLI::App& app, DataArguments& arguments) {
-  app.add_option("--data", arguments.spec,
+  const OptionGroup group(app, "Data");
+  app.add_option("--data,--dataset", arguments.spec,
                  "fashion-mnist[:DIR], mnist:DIR, cifar10:DIR, csv:FILE or npz:FILE")
-      ->required();
-  app.add_option("--batch", arguments.batch, "samples in a batch")
+      ->required()
+      ->type_name("SPEC");
+  app.add_option("--batch,--batch-size", arguments.batch, "samples in a batch")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  app.add_option("--limit", arguments.limit, "use only so many samples")
+  app.add_option("--limit,--max-samples", arguments.limit, "use only so many samples")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
   app.add_option("--normalize", arguments.normalize,
                  "'data': by the data set's known statistics, MEAN[,...]:DEVIATION[,...] with one "
@@ -158,9 +162,11 @@ std::vector<Transform> normalization(const DataArguments& arguments) {
 }
 
 void add_arguments(CLI::App& app, LossArguments& arguments) {
-  std::string usages = "NAME[:SETTING]..., one of: auto";
-  for (const std::string& usage : loss_usages()) usages += ", " + usage;
-  app.add_option("--loss", arguments.name, usages)->capture_default_str();
+  const OptionGroup group(app, "Loss");
+  app.add_option("--loss,--criterion", arguments.name,
+                 "auto: by what the data's targets are; settings follow, as huber:delta=0.5")
+      ->type_name("auto|" + one_of(loss_names()))
+      ->capture_default_str();
   app.add_option("--output", arguments.output, "the output that is judged (default: the first)");
 }
 
@@ -253,7 +259,7 @@ std::string check_data_fits(const Model& model, const Loss& loss, const std::str
 }
 
 void say_what_is_judged(const Loss& loss, const std::string& judged) {
-  if (judged.empty()) return;
+  if (judged.empty() || verbosity().quiet) return;
   std::cerr << "graft: the output holds probabilities; " << loss.name << " judges " << judged
             << ", which the model keeps\n";
 }

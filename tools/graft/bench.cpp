@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/memory_use.h"
 #include "core/base/rng.h"
 #include "core/graph/edit.h"
 #include "core/passes/pass.h"
@@ -19,7 +20,9 @@
 #include "tools/graft/tensor_files.h"
 #include "tools/graft/train_arguments.h"
 #include "tools/graft/verb.h"
+#include "tools/graft/verbosity.h"
 #include "train/compile.h"
+#include "train/progress_bar.h"
 
 namespace graft::cli {
 namespace {
@@ -151,8 +154,12 @@ Times repeat(double seconds, const std::function<void()>& step) {
   const Stopwatch warming;
   for (int i = 0; i < kWarmUp || warming.milliseconds() < 1e2 * seconds; ++i) step();
   Times times;
+  ProgressBar bar(!verbosity().quiet);
+  StageProgress progress{.name = "measuring", .all = static_cast<std::int64_t>(1e3 * seconds)};
   const Stopwatch all;
   while (times.milliseconds.size() < kLeast || all.milliseconds() < 1e3 * seconds) {
+    bar.show(progress);
+    progress.done = static_cast<std::int64_t>(all.milliseconds());
     const Stopwatch one;
     step();
     times.milliseconds.push_back(one.milliseconds());
@@ -302,18 +309,20 @@ Run add_bench(CLI::App& app) {
   add_arguments(app, arguments->loss);
   add_arguments(app, arguments->optimizer);
   add_memory_argument(app, arguments->memory);
-  app.add_option("--batch", arguments->batch, "samples in a made-up batch (default: 64)")
+  app.add_option("--batch,--batch-size", arguments->batch,
+                 "samples in a made-up batch (default: 64)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  app.add_option("--input", arguments->inputs,
-                 "NAME=FILE, a .npy or .pb file (default: made-up numbers)");
-  app.add_option("--target", arguments->target, "a .npy or .pb file");
+  app.add_option("--input", arguments->inputs, "a .npy or .pb file (default: made-up numbers)")
+      ->type_name("NAME=FILE");
+  app.add_option("--target", arguments->target, "a .npy or .pb file")->type_name("FILE");
   add_arguments(app, arguments->compute);
   add_arguments(app, arguments->precision);
   app.add_option("--seconds", arguments->seconds, "how long to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 86400.0));
   app.add_flag("--profile", arguments->profile, "show on stderr where the time goes");
-  app.add_option("--trace", arguments->trace, "write an average step in Chrome's trace format");
+  app.add_option("--trace", arguments->trace, "write an average step in Chrome's trace format")
+      ->type_name("FILE");
   app.add_flag("--json", arguments->json, "print a JSON line");
   for (const char* option :
        {"--loss", "--output", "--optimizer", "--lr", "--momentum", "--weight-decay", "--nesterov",

@@ -120,15 +120,20 @@ Run add_edit(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   app.add_option("--set", arguments->set,
-                 "NAME=VALUE: make an input a constant, and take the branches that it chooses")
+                 "make an input a constant, and take the branches that it chooses")
       ->type_name("NAME=VALUE");
   app.add_option("--truncate", arguments->truncate,
-                 "make this value, or this node's output, the only output");
+                 "make this value, or this node's output, the only output")
+      ->type_name("NAME");
   app.add_option("--append", arguments->append,
-                 "then add layers to the output, like flatten,linear:10");
-  app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'");
+                 "then add layers to the output, like flatten,linear:10")
+      ->type_name("LAYERS");
+  app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'")
+      ->type_name("N");
   add_seed_argument(app, arguments->seed, "of the weights of appended layers");
-  app.add_option("--out", arguments->out, "the ONNX file to write")->required();
+  app.add_option("--out,-o", arguments->out, "the ONNX file to write")
+      ->required()
+      ->type_name("FILE");
   std::string usages = "layers (each also takes name=NAME):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
   app.footer(usages);

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -7,8 +6,11 @@
 #include "tools/graft/arguments.h"
 #include "tools/graft/file_notes.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/options.h"
 #include "tools/graft/verb.h"
+#include "tools/graft/verbosity.h"
 #include "train/evaluator.h"
+#include "train/progress_bar.h"
 
 namespace graft::cli {
 namespace {
@@ -40,7 +42,9 @@ ExitCode evaluate(const Arguments& arguments) {
                               .device = arguments.compute.device,
                               .fallback = arguments.compute.fallback});
   for (const std::string& name : arguments.metrics) evaluator.add_metric(metric_from_name(name));
-  const Evaluation result = evaluator.run(loader);
+  ProgressBar bar(!verbosity().quiet);
+  const Evaluation result = evaluator.run(loader, bar.counting("eval", loader));
+  bar.clear();
   if (!std::isfinite(result.loss)) {
     fail(ErrorKind::numeric, "the loss is ", result.loss,
          "; look for values in the data or the weights that are not finite");
@@ -68,9 +72,13 @@ Run add_eval(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   add_arguments(app, arguments->data);
-  app.add_option("--split", arguments->split, "train or test")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"train", "test"}));
+  {
+    const OptionGroup group(app, "Data");
+    app.add_option("--split", arguments->split, "part of the data")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"train", "test"}).description(""))
+        ->type_name("train|test");
+  }
   add_arguments(app, arguments->loss);
   add_metrics_argument(app, arguments->metrics);
   add_arguments(app, arguments->compute);

@@ -10,6 +10,7 @@
 #include "tools/graft/cost.h"
 #include "tools/graft/export_step_files.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/options.h"
 #include "tools/graft/train_arguments.h"
 #include "tools/graft/verb.h"
 #include "train/compile.h"
@@ -127,21 +128,25 @@ ExitCode export_step(const Arguments& arguments) {
 Run add_export_step(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
+  app.add_option("--out,-o", arguments->out, "the folder to write")->required()->type_name("DIR");
   add_arguments(app, arguments->loss);
   add_arguments(app, arguments->optimizer);
-  app.add_option("--batch", arguments->batch, "samples in a batch")
+  app.add_option("--batch,--batch-size", arguments->batch, "samples in a batch")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
+  const OptionGroup group(app, "Parameters");
   app.add_option("--trainable", arguments->trainable,
-                 "train only parameters whose whole name matches this regular expression");
-  app.add_option("--freeze", arguments->freeze, "but none whose whole name matches this one");
+                 "train only parameters whose whole name matches this regular expression")
+      ->type_name("PATTERN");
+  app.add_option("--freeze", arguments->freeze, "but none whose whole name matches this one")
+      ->type_name("PATTERN");
   app.add_option_function<std::vector<std::string>>(
          "--tied",
          [arguments](const std::vector<std::string>& names) { arguments->tied.push_back(names); },
-         "NAME,NAME: initializers that are one parameter (equal, or transposed)")
+         "initializers that are one parameter (equal, or transposed)")
       ->delimiter(',')
+      ->type_name("NAME,NAME")
       ->trigger_on_parse();
-  app.add_option("--out", arguments->out, "the folder to write")->required();
   return [arguments] { return export_step(*arguments); };
 }
 

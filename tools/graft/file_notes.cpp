@@ -8,6 +8,7 @@
 
 #include "graft/version.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/verbosity.h"
 
 namespace graft::cli {
 namespace {
@@ -75,7 +76,9 @@ std::string normalization_for(const Model& model, const std::string& said,
       fail(ErrorKind::model, "the file's note ", kNormalizeNote, ": ", error.what(),
            "; say --normalize none, or numbers");
     }
-    std::cerr << "graft: inputs are normalized by " << noted << ", as the file says" << std::endl;
+    if (!verbosity().quiet) {
+      std::cerr << "graft: inputs are normalized by " << noted << ", as the file says" << std::endl;
+    }
     return noted;
   }
   const std::string now = in_numbers(said, data);

@@ -1,4 +1,5 @@
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -51,6 +52,12 @@ std::string short_count(double number) {
 
 std::string percent(double share) {
   return fixed(share * 100.0, 2) + " %";
+}
+
+nlohmann::ordered_json shortest_json(float number) {
+  std::array<char, 32> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  return nlohmann::ordered_json::parse(buffer.data(), end);
 }
 
 void print_json(const nlohmann::ordered_json& json) {

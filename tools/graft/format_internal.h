@@ -17,6 +17,9 @@ std::string percent(double share);
 /// With so many digits behind the point.
 std::string fixed(double number, int digits);
 
+/// 0.05: the shortest digits that are this number, where a double would have 0.05000000074505806.
+nlohmann::ordered_json shortest_json(float number);
+
 /// One line on stdout. Bytes that are no UTF-8 become U+FFFD; NaN and infinity become null.
 void print_json(const nlohmann::ordered_json& json);
 

@@ -190,11 +190,12 @@ std::string why_nothing_trains(const Findings& found) {
 Run add_inspect(CLI::App& app) {
   const auto arguments = std::make_shared<InspectArguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
-  app.add_option("--batch", arguments->batch,
+  app.add_option("--batch,--batch-size", arguments->batch,
                  "samples in a batch, for costs (default: the file's, or 1)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
   app.add_option("--output", arguments->output,
-                 "the output that a loss would judge (default: the first)");
+                 "the output that a loss would judge (default: the first)")
+      ->type_name("NAME");
   app.add_option_function<std::vector<std::string>>(
          "--shape",
          [arguments](const std::vector<std::string>& texts) {
@@ -204,7 +205,7 @@ Run add_inspect(CLI::App& app) {
                  parse_shape(given.substr(std::min(at + 1, given.size())), "--shape");
            }
          },
-         "NAME=1x3x224x224: the shape of an input, where the file leaves it open")
+         "the shape of an input, as x=1x3x224x224, where the file leaves it open")
       ->type_name("NAME=SHAPE");
   app.add_flag("--layers", arguments->layers,
                "a table: each value's name, op, shape, parameters, multiply-adds and bytes");

@@ -10,30 +10,46 @@
 #include "core/base/limits.h"
 #include "graft/version.h"
 #include "tools/graft/command_line.h"
+#include "tools/graft/help.h"
+#include "tools/graft/options.h"
 #include "tools/graft/plain_output.h"
+#include "tools/graft/settings.h"
 #include "tools/graft/verb.h"
+#include "tools/graft/verbosity.h"
 
 namespace graft::cli {
 namespace {
 
-struct Verb {
-  const char* name;
-  const char* description;
-  Run (*add)(CLI::App& app);
-};
-
-constexpr std::array<Verb, 11> kVerbs{{
-    {"new", "write a fresh net as ONNX", add_new},
-    {"inspect", "show what a model holds, costs, and whether it can be trained", add_inspect},
-    {"run", "compute a model's outputs for inputs from files", add_run},
-    {"train", "train a model on a data set", add_train},
-    {"lr-find", "find the learning rate to train a model with", add_lr_find},
-    {"eval", "measure a model on a data set", add_eval},
-    {"edit", "cut a model, append layers, set its batch", add_edit},
-    {"test", "run ONNX backend-test folders and training cases", add_test},
-    {"bench", "measure the time and memory of a step", add_bench},
-    {"devices", "list what can be computed on", add_devices},
-    {"export-step", "write a training step as ONNX that other runtimes run", add_export_step},
+constexpr std::array<Verb, 16> kVerbs{{
+    {"new", "write a fresh net as ONNX", "Models", "new lenet --input 1x28x28 --out lenet.onnx",
+     add_new},
+    {"inspect", "show what a model holds, costs, and whether it can be trained", "Models",
+     "inspect lenet.onnx --batch 64", add_inspect},
+    {"edit", "cut a model, append layers, set its batch", "Models",
+     "edit trained.onnx --truncate relu3 --append linear:10:name=head --out cut.onnx", add_edit},
+    {"train", "train a model on a data set", "Training",
+     "train lenet.onnx --data fashion-mnist --epochs 2 --out trained.onnx", add_train},
+    {"lr-find", "find the learning rate to train a model with", "Training",
+     "lr-find lenet.onnx --data fashion-mnist", add_lr_find},
+    {"eval", "measure a model on a data set", "Training", "eval trained.onnx --data fashion-mnist",
+     add_eval},
+    {"plot", "draw the curves of runs in the terminal", "Training", "plot runs/lenet-1", add_plot},
+    {"report", "make a page of one or several runs: curves, mistakes, net, times, settings",
+     "Training", "report runs/lenet-1 runs/lenet-2 --out both.html", add_report},
+    {"run", "compute a model's outputs for inputs from files", "Running",
+     "run lenet.onnx --input input=x.npy --out outputs", add_run},
+    {"bench", "measure the time and memory of a step", "Running",
+     "bench lenet.onnx --train --batch 64 --profile", add_bench},
+    {"test", "run ONNX backend-test folders and training cases", "Running", "test cases/test_relu",
+     add_test},
+    {"export-step", "write a training step as ONNX that other runtimes run", "Running",
+     "export-step lenet.onnx --optimizer adam --batch 32 --out step", add_export_step},
+    {"devices", "list what can be computed on", "This machine", "devices", add_devices},
+    {"doctor", "show what this build, machine and environment offer", "This machine", "doctor",
+     add_doctor},
+    {"completion", "print a script by which a shell completes verbs and options", "This machine",
+     "completion bash > ~/.local/share/bash-completion/completions/graft", add_completion},
+    {"man", "print the manual page", "This machine", "man | man -l -", add_man},
 }};
 
 /// Messages may list things on lines of their own; scripts and logs want one line an error.
@@ -60,7 +76,8 @@ std::string unknown_argument(const CLI::App& app, const CLI::App& parsed) {
   const std::vector<std::string> left = parsed.remaining();
   auto at = std::find_if(left.begin(), left.end(),
                          [](const std::string& word) { return word.starts_with('-'); });
-  if (at == left.end()) at = left.begin();
+  // Behind a verb that there is not, nothing is known of options.
+  if (at == left.end() || &app == &parsed) at = left.begin();
   if (at == left.end()) return {};
   std::string valid;
   std::vector<std::string> names;
@@ -118,18 +135,38 @@ void add_allow(CLI::App& app) {
       ->allow_extra_args(false);
 }
 
+void add_general(CLI::App& app, std::string& config) {
+  const OptionGroup group(app, "General");
+  app.add_option("--config", config,
+                 "settings as JSON, like {\"epochs\": 2}; the command line and the environment "
+                 "(GRAFT_EPOCHS=2) count before it")
+      ->type_name("FILE");
+  app.add_flag("--quiet,-q", verbosity().quiet, "results and errors only");
+  app.add_flag("--verbose,-v", verbosity().verbose, "names in full");
+  add_allow(app);
+}
+
+/// The order is that of the help: what is particular to a verb stands first.
 ExitCode run(int argc, char** argv) {
   CLI::App app("Graft trains ONNX models.", "graft");
-  app.set_version_flag("--version", std::string(kVersion));
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.set_help_flag("--help,-h", "show this, or with a verb its options");
+  app.set_version_flag("--version", std::string(kVersion), "show the version");
   app.require_subcommand(1);
+  std::string config;
   std::vector<std::pair<CLI::App*, Run>> verbs;
   for (const Verb& verb : kVerbs) {
-    CLI::App* const added = app.add_subcommand(verb.name, verb.description);
-    add_allow(*added);
+    CLI::App* const added = app.add_subcommand(verb.name, verb.description)->group(verb.group);
+    added->set_help_flag();
     verbs.emplace_back(added, verb.add(*added));
+    add_general(*added, config);
+    added->set_help_flag("--help,-h", "show this")->group("General");
   }
   try {
+    const RequiredLater required(app);
     app.parse(argc, argv);
+    apply_settings(*app.get_subcommands().front());
+    required.check(*app.get_subcommands().front());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return static_cast<ExitCode>(app.exit(error));  // --help
     return wrong_arguments(app, error);
@@ -141,6 +178,11 @@ ExitCode run(int argc, char** argv) {
 }
 
 }  // namespace
+
+const Verb* find_verb(const std::string& name) {
+  const auto* const at = std::ranges::find(kVerbs, name, &Verb::name);
+  return at == kVerbs.end() ? nullptr : at;
+}
 
 ExitCode exit_code(ErrorKind kind) {
   switch (kind) {

@@ -5,6 +5,7 @@
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/options.h"
 #include "tools/graft/verb.h"
 
 namespace graft::cli {
@@ -37,16 +38,21 @@ ExitCode make(const Arguments& arguments) {
 Run add_new(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   std::string list;
+  std::vector<std::string> names;
   for (const Net& net : nets()) {
+    names.emplace_back(net.name);
     list += text(list.empty() ? "" : "; ", net.name, ": ", net.description);
   }
-  app.add_option("NAME", arguments->net, list)->required();
+  app.add_option("NAME", arguments->net, list)->required()->type_name(one_of(names));
   app.add_option("--input", arguments->input, "shape of a sample, without the batch")
+      ->type_name("SHAPE")
       ->capture_default_str();
   app.add_option("--classes", arguments->classes, "numbers that the net puts out")
       ->capture_default_str();
   add_seed_argument(app, arguments->seed, "of the first weights");
-  app.add_option("--out", arguments->out, "the ONNX file to write")->required();
+  app.add_option("--out,-o", arguments->out, "the ONNX file to write")
+      ->required()
+      ->type_name("FILE");
   return [arguments] { return make(*arguments); };
 }
 

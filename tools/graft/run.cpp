@@ -129,8 +129,11 @@ ExitCode run(const Arguments& arguments) {
 Run add_run(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
-  app.add_option("--input", arguments->inputs, "NAME=FILE, a .npy or .pb file; once an input");
-  app.add_option("--out", arguments->out, "the folder that gets a file an output")->required();
+  app.add_option("--input", arguments->inputs, "a .npy or .pb file; once an input")
+      ->type_name("NAME=FILE");
+  app.add_option("--out,-o", arguments->out, "the folder that gets a file an output")
+      ->required()
+      ->type_name("DIR");
   add_arguments(app, arguments->compute);
   app.add_flag("--json", arguments->json, "print a JSON line an output");
   return [arguments] { return run(*arguments); };

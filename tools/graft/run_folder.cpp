@@ -99,11 +99,6 @@ void remove_temporaries(const fs::path& folder) {
 
 void add_arguments(CLI::App& app, RunArguments& arguments) {
   app.add_option_function<std::string>(
-         "--config",
-         [&app](const std::string& file) { take_settings(app, read_settings(file), file); },
-         "settings as JSON, such as a run's config.json; options that are given count before them")
-      ->type_name("FILE");
-  app.add_option_function<std::string>(
          "--resume", [&app, &arguments](const std::string& run) { resume(app, run, arguments); },
          "go on with the run in this folder, with its settings; 'auto': with that of --run or the "
          "newest of the model in runs/, if there is one")
@@ -111,7 +106,7 @@ void add_arguments(CLI::App& app, RunArguments& arguments) {
   app.add_option("--run", arguments.folder,
                  "folder for checkpoints, metrics and settings (default: runs/MODEL-N)")
       ->type_name("DIR");
-  app.add_flag("--no-run", arguments.none, "keep none of these")->envname("GRAFT_NO_RUN");
+  app.add_flag("--no-run", arguments.none, "keep none of these");
   app.add_option("--checkpoint-minutes", arguments.checkpoint_minutes,
                  "longest time without a checkpoint; there is one after each epoch")
       ->capture_default_str()

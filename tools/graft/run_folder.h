@@ -20,9 +20,8 @@ struct RunArguments {
   double checkpoint_minutes = 10.0;
 };
 
-/// Adds --config, --resume, --run, --no-run and --checkpoint-minutes; to be called first of all
-/// that declare options of the verb, so that settings from files are there when theirs are looked
-/// at.
+/// Adds --resume, --run, --no-run and --checkpoint-minutes. --resume gives values to options of the
+/// verb that were not given; apply_settings() sees to it that they count.
 void add_arguments(CLI::App& app, RunArguments& arguments);
 
 /// A run's folder, held by this process alone until the object goes.

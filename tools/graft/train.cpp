@@ -1,7 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -14,10 +12,10 @@
 #include "tools/graft/run_settings.h"
 #include "tools/graft/signals.h"
 #include "tools/graft/train_arguments.h"
+#include "tools/graft/train_report.h"
 #include "tools/graft/verb.h"
 #include "train/checkpoint.h"
 #include "train/data_spec.h"
-#include "train/progress_bar.h"
 #include "train/run_log.h"
 #include "train/trainer.h"
 
@@ -47,191 +45,20 @@ std::shared_ptr<Dataset> open_validation(const TrainArguments& arguments,
   return open(arguments.data, arguments.data.spec, Split::test, wanted);
 }
 
-/// The first name of the tie that holds `name`: a follower trains when its leader does.
-const std::string& leader_of(const std::string& name,
-                             const std::vector<std::vector<std::string>>& tied) {
-  for (const std::vector<std::string>& group : tied) {
-    if (std::ranges::find(group, name) != group.end()) return group.front();
-  }
-  return name;
-}
-
-/// "0.05": the shortest digits that are this number.
-nlohmann::ordered_json shortest(float number) {
-  std::array<char, 32> buffer;
-  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
-  return nlohmann::ordered_json::parse(buffer.data(), end);
-}
-
-/// Tells how training goes: text or JSON lines.
-class Report {
- public:
-  explicit Report(const TrainArguments& arguments) : arguments_(arguments) {}
-
-  void start(const Model& model, const TrainStep& step, const TrainOptions& options,
-             const std::string& why) const {
-    std::vector<std::string> frozen;
-    const auto& trained = step.parameter_names();
-    for (const Value* value : model.graph().initializers()) {
-      const std::string& leader = leader_of(value->name(), arguments_.tied);
-      if (is_float(value->dtype()) && std::ranges::find(trained, leader) == trained.end()) {
-        frozen.push_back(value->name());
-      }
-    }
-    const float rate = learning_rate(*options.optimizer);
-    if (arguments_.json) {
-      print_json({{"event", "start"},
-                  {"loss_name", options.loss.name},
-                  {"optimizer", name(*options.optimizer)},
-                  {"learning_rate", shortest(rate)},
-                  {"schedule", arguments_.schedule.name},
-                  {"warmup", options.schedule.warmup},
-                  {"trainable", trained},
-                  {"frozen", frozen},
-                  {"parameters", step.parameter_count()}});
-      return;
-    }
-    std::cout << "loss " << options.loss.name << ", optimizer " << name(*options.optimizer)
-              << " with rate " << rate << ' ' << arguments_.schedule.name;
-    if (options.schedule.warmup > 0) std::cout << ", warm-up " << options.schedule.warmup;
-    if (!why.empty()) std::cout << " (" << why << ")";
-    std::cout << "; training " << with_commas(step.parameter_count()) << " numbers in "
-              << trained.size() << " parameters:";
-    for (const std::string& name : trained) std::cout << ' ' << name;
-    if (!frozen.empty()) std::cout << "; not training:";
-    for (const std::string& name : frozen) std::cout << ' ' << name;
-    std::cout << std::endl;
-  }
-
-  void folder(const RunFolder& folder, bool is_resumed) const {
-    if (arguments_.json) {
-      print_json({{"event", "run"}, {"run", folder.path().string()}, {"resumed", is_resumed}});
-    } else {
-      std::cout << (is_resumed ? "going on with run " : "run ") << folder.path().string()
-                << std::endl;
-    }
-  }
-
-  void before(const Evaluation& validation) const {
-    if (arguments_.json) {
-      nlohmann::ordered_json line{{"event", "validation"}, {"epoch", 0}};
-      put(validation, line);
-      print_json(line);
-      return;
-    }
-    std::cout << "before: " << measured(validation) << std::endl;
-  }
-
-  void epoch(const EpochReport& report) const {
-    if (arguments_.json) {
-      print_json(epoch_json(report));
-      return;
-    }
-    std::cout << "epoch " << report.epoch << '/' << arguments_.epochs << ": loss "
-              << fixed(report.loss, 4);
-    if (report.accuracy) std::cout << ", accuracy " << percent(*report.accuracy);
-    if (report.validation) std::cout << "; " << measured(*report.validation);
-    std::cout << "; " << fixed(report.seconds, 1) << " s" << std::endl;
-  }
-
-  /// Says what training has done to the model.
-  void compare(const Evaluation& before, const Evaluation& after) const {
-    const bool is_worse = before.accuracy && after.accuracy ? *after.accuracy < *before.accuracy
-                                                            : after.loss > before.loss;
-    if (!is_worse) return;
-    std::cerr << "graft: warning: training made the model worse: " << measured(before)
-              << " before, " << measured(after) << " after; try a smaller --lr, or --keep best"
-              << std::endl;
-  }
-
-  void end(const TrainStep& step) const {
-    if (arguments_.json) {
-      print_json({{"event", "end"},
-                  {"out", arguments_.out},
-                  {"updates", step.updates()},
-                  {"interrupted", stop_asked()}});
-    } else {
-      std::cout << "wrote " << arguments_.out << std::endl;
-    }
-    if (stop_asked()) {
-      std::cerr << "graft: interrupted after " << step.updates() << " updates; saved "
-                << arguments_.out << std::endl;
-    }
-  }
-
- private:
-  static std::string measured(const Evaluation& validation) {
-    std::string all = "validation loss " + fixed(validation.loss, 4);
-    if (validation.accuracy) all += ", accuracy " + percent(*validation.accuracy);
-    for (const auto& [name, value] : validation.metrics) all += ", " + name + " " + fixed(value, 4);
-    return all;
-  }
-
-  static void put(const Evaluation& validation, nlohmann::ordered_json& line) {
-    for (const auto& [name, value] : numbers_of(validation)) line[name] = value;
-  }
-
-  static nlohmann::ordered_json epoch_json(const EpochReport& report) {
-    nlohmann::ordered_json line{{"event", "epoch"}, {"epoch", report.epoch}, {"loss", report.loss}};
-    if (report.accuracy) line["accuracy"] = *report.accuracy;
-    if (report.validation) put(*report.validation, line);
-    line["samples"] = report.samples;
-    line["seconds"] = report.seconds;
-    return line;
-  }
-
-  const TrainArguments& arguments_;
-};
-
-/// Prints what the report says of it; remembers the first and the last measurement.
-class Teller : public Callback {
- public:
-  explicit Teller(const Report& report) : report_(report) {}
-
-  void on_step(graft::Run& /*run*/, const Progress& progress) override { bar_.show(progress); }
-  void on_validation(graft::Run& run, const Evaluation& validation) override {
-    if (run.position.epoch == 0) report_.before(validation);
-  }
-  void on_epoch(graft::Run& run, const EpochReport& epoch) override {
-    bar_.clear();
-    report_.epoch(epoch);
-    before_ = run.position.before;
-    after_ = epoch.validation;
-  }
-  void on_end(graft::Run& /*run*/) override {
-    bar_.clear();
-    if (before_ && after_) report_.compare(*before_, *after_);
-  }
-  void on_error(graft::Run& /*run*/, const Error& /*error*/) override { bar_.clear(); }
-  void problem(const std::string& text) {
-    bar_.clear();
-    has_problems_ = true;
-    std::cerr << "graft: warning: " << text << "; training goes on" << std::endl;
-  }
-  bool has_problems() const { return has_problems_; }
-
- private:
-  const Report& report_;
-  ProgressBar bar_;
-  std::optional<Evaluation> before_;
-  std::optional<Evaluation> after_;
-  bool has_problems_ = false;
-};
-
 /// What the options came to where the command left them open.
 nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOptions& options,
                                 const std::string& normalize) {
   nlohmann::ordered_json all{
       {"model", std::filesystem::absolute(arguments.model).string()},
       {"out", std::filesystem::absolute(arguments.out).string()},
-      {"loss", options.loss.name},
+      {"loss", arguments.loss.name == "auto" ? options.loss.name : arguments.loss.name},
       {"normalize", normalize.empty() ? arguments.data.normalize : normalize},
-      {"optimizer", name(*options.optimizer)},
-      {"lr", shortest(learning_rate(*options.optimizer))},
+      {"optimizer", arguments.optimizer.name},
+      {"lr", shortest_json(learning_rate(*options.optimizer))},
       {"warmup", options.schedule.warmup},
       {"threads", thread_count()}};
   if (const SGD* const sgd = std::get_if<SGD>(&*options.optimizer)) {
-    all["momentum"] = shortest(sgd->momentum);
+    all["momentum"] = shortest_json(sgd->momentum);
   }
   for (const std::vector<std::string>& names : arguments.tied) {
     std::string list;
@@ -246,8 +73,9 @@ struct Training {
   const TrainArguments& arguments;
   Model& model;
   Trainer trainer;
-  Report report;
-  std::shared_ptr<Teller> teller = std::make_shared<Teller>(report);
+  TrainReport report;
+  DataLoader* validation = nullptr;
+  std::shared_ptr<Teller> teller = std::make_shared<Teller>(report, validation);
   std::shared_ptr<Checkpoint> checkpoint = {};
   std::filesystem::path start = {};
 
@@ -300,11 +128,15 @@ struct Training {
          trainer.train_step().updates(), ", the last that were stored");
   }
 
-  void fit(DataLoader& loader, DataLoader* validation, const RunFolder* folder) {
+  void fit(DataLoader& loader, const RunFolder* folder) {
     const FitOptions options{.epochs = arguments.epochs,
                              .validation = validation,
                              .callbacks = callbacks(folder),
-                             .goes_on = [] { return !stop_asked(); },
+                             .goes_on =
+                                 [&] {
+                                   teller->on_batch();
+                                   return !stop_asked();
+                                 },
                              .on_problem = [&](const std::string& text) { teller->problem(text); },
                              .resume = start,
                              .measure_first = true};
@@ -354,7 +186,8 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   Training training{.arguments = arguments,
                     .model = model,
                     .trainer = Trainer(model, options),
-                    .report = Report(arguments)};
+                    .report = TrainReport(arguments),
+                    .validation = validation ? &*validation : nullptr};
   Trainer& trainer = training.trainer;
   for (const std::string& metric : arguments.metrics) trainer.add_metric(metric_from_name(metric));
   training.report.start(model, trainer.train_step(), options, why);
@@ -365,11 +198,11 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
     if (arguments.run.resumed.empty()) {
       folder->write_config(settings_of(app, resolved(arguments, options, said)));
     }
-    training.report.folder(*folder, !arguments.run.resumed.empty());
+    training.report.folder(folder->path().string(), !arguments.run.resumed.empty());
   }
   stop_when_interrupted();
   leave_notes(arguments, options, dataset->info(), model);
-  training.fit(loader, validation ? &*validation : nullptr, folder ? &*folder : nullptr);
+  training.fit(loader, folder ? &*folder : nullptr);
   training.report.end(trainer.train_step());
   if (stop_asked()) return interrupted;
   return training.teller->has_problems() ? bad_input : ok;

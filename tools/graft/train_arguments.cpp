@@ -1,20 +1,14 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <span>
 
+#include "tools/graft/options.h"
 #include "tools/graft/train_arguments.h"
 
 namespace graft::cli {
 namespace {
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return list;
-}
 
 template <class Precision>
 void add_precision(CLI::App& app, const char* name, Precision& precision, const char* help) {
@@ -53,11 +47,13 @@ Optimizer parse_optimizer(const std::string& written) {
 }  // namespace
 
 void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
-  app.add_option("--optimizer", arguments.name,
-                 joined(optimizer_names()) +
-                     "; settings follow, as adam:beta2=0.99:epsilon=1e-4 (default: by the model)");
+  const OptionGroup group(app, "Update");
+  app.add_option("--optimizer,--optim", arguments.name,
+                 "how gradients change parameters; settings follow, as "
+                 "adam:beta2=0.99:epsilon=1e-4 (default: by the model)")
+      ->type_name(one_of(optimizer_names()));
   app.add_option_function<std::string>(
-         "--lr",
+         "--lr,--learning-rate",
          [&arguments](const std::string& text) {
            arguments.finds_lr = text == "auto";
            float rate = 0.0F;
@@ -67,9 +63,9 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
            if (!arguments.finds_lr) arguments.lr = rate;
          },
          "learning rate, or 'auto': as graft lr-find finds (default: by the optimizer)")
-      ->type_name("FLOAT|auto");
+      ->type_name("NUMBER|auto");
   app.add_option("--momentum", arguments.momentum, "of sgd and rmsprop");
-  app.add_option("--weight-decay", arguments.weight_decay, "share of a weight that decays");
+  app.add_option("--weight-decay,--wd", arguments.weight_decay, "share of a weight that decays");
   app.add_flag("--nesterov", arguments.nesterov, "Nesterov's momentum, of sgd");
   add_arguments(app, arguments.state_precision);
 }
@@ -95,7 +91,8 @@ Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, floa
 }
 
 void add_memory_argument(CLI::App& app, std::size_t& budget) {
-  app.add_option("--memory", budget,
+  const OptionGroup group(app, "Machine");
+  app.add_option("--memory,--memory-budget", budget,
                  "most bytes for activations, gradients and scratch memory, as 512M or 2G: what "
                  "does not fit is computed again (default: no limit; above 64 MB, what is cheap to "
                  "compute again is not kept)")
@@ -104,8 +101,12 @@ void add_memory_argument(CLI::App& app, std::size_t& budget) {
 }
 
 void add_arguments(CLI::App& app, ScheduleArguments& arguments) {
-  app.add_option("--schedule", arguments.name, joined(schedule_names()))->capture_default_str();
-  app.add_option("--warmup", arguments.warmup, "updates in which the rate rises from 0")
+  const OptionGroup group(app, "Update");
+  app.add_option("--schedule,--lr-schedule", arguments.name, "how the rate changes over updates")
+      ->type_name(one_of(schedule_names()))
+      ->capture_default_str();
+  app.add_option("--warmup,--warmup-steps", arguments.warmup,
+                 "updates in which the rate rises from 0")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
   app.add_option("--gamma", arguments.gamma,
                  "factor of the rate: of step, every --every updates (default 0.1); of "
@@ -142,60 +143,98 @@ void add_arguments(CLI::App& app, StatePrecision& precision) {
 }
 
 void add_arguments(CLI::App& app, Precision& precision) {
+  const OptionGroup group(app, "Machine");
   add_precision(app, "--precision", precision, "of matrix products and convolutions; sums are f32");
 }
 
-void add_arguments(CLI::App& app, TrainArguments& arguments) {
-  add_arguments(app, arguments.run);
-  app.add_option("MODEL", arguments.model, "an ONNX file")->required();
-  add_arguments(app, arguments.data);
-  add_arguments(app, arguments.loss);
-  app.add_option("--label-smoothing", arguments.loss.label_smoothing,
-                 "share of the target that is spread over all classes, of cross_entropy")
-      ->check(CLI::Range(0.0, 0.999));
-  add_arguments(app, arguments.optimizer);
-  add_arguments(app, arguments.schedule);
-  app.add_option("--epochs", arguments.epochs, "passes over the data")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 30));
-  add_seed_argument(app, arguments.seed, "of the order of samples, augmentation and Dropout");
-  app.add_option("--clip-norm", arguments.clip_norm, "largest norm of all gradients together");
-  app.add_option("--clip-value", arguments.clip_value, "largest magnitude of a gradient's element");
-  app.add_option("--accumulate", arguments.accumulate, "batches whose gradients make one update")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 30));
-  add_memory_argument(app, arguments.memory);
-  app.add_option("--trainable", arguments.trainable,
-                 "train only parameters whose whole name matches this regular expression");
-  app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one");
-  app.add_option_function<std::vector<std::string>>(
-         "--tied", [&](const std::vector<std::string>& names) { arguments.tied.push_back(names); },
-         "NAME,NAME: initializers that are one parameter (equal, or transposed)")
-      ->delimiter(',')
-      ->trigger_on_parse();
+namespace {
+
+void add_data_options(CLI::App& app, TrainArguments& arguments) {
+  const OptionGroup group(app, "Data");
   app.add_flag("--augment", arguments.augment, "random crops (padding 4) and mirror images");
+  app.add_option("--validate,--validation", arguments.validate,
+                 "data to measure on after each epoch, or 'none' (default: the test split of "
+                 "--data where it has one)")
+      ->type_name("SPEC");
+}
+
+void add_record_options(CLI::App& app, TrainArguments& arguments) {
+  const OptionGroup group(app, "Measures and runs");
   add_metrics_argument(app, arguments.metrics);
   app.add_option("--monitor", arguments.monitor,
                  "what the best epoch is best by: loss, validation_accuracy, validation_f1, ... "
-                 "(default: validation_accuracy, or else a loss)");
-  app.add_option("--keep", arguments.keep, "weights to write: last or best")
+                 "(default: validation_accuracy, or else a loss)")
+      ->type_name("NAME");
+  app.add_option("--keep", arguments.keep, "weights to write")
       ->capture_default_str()
-      ->check(CLI::IsMember({"last", "best"}));
+      ->check(CLI::IsMember({"last", "best"}).description(""))
+      ->type_name("last|best");
   app.add_option("--early-stopping", arguments.early_stopping,
                  "end after so many epochs without a better one")
       ->check(CLI::Range(1, 1 << 30));
   app.add_option("--reduce-on-plateau", arguments.reduce_on_plateau,
                  "a tenth of the rate after so many epochs without a better one")
       ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--validate", arguments.validate,
-                 "data to measure on after each epoch, or 'none' (default: the test split of "
-                 "--data where it has one)");
+  add_arguments(app, arguments.run);
+}
+
+void add_update_options(CLI::App& app, TrainArguments& arguments) {
+  add_arguments(app, arguments.optimizer);
+  add_arguments(app, arguments.schedule);
+  const OptionGroup group(app, "Update");
+  app.add_option("--epochs", arguments.epochs, "passes over the data")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--accumulate,--accumulation-steps", arguments.accumulate,
+                 "batches whose gradients make one update")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--clip-norm,--max-grad-norm", arguments.clip_norm,
+                 "largest norm of all gradients together");
+  app.add_option("--clip-value", arguments.clip_value, "largest magnitude of a gradient's element");
+  add_seed_argument(app, arguments.seed, "of the order of samples, augmentation and Dropout");
+}
+
+void add_parameter_options(CLI::App& app, TrainArguments& arguments) {
+  const OptionGroup group(app, "Parameters");
+  app.add_option("--trainable", arguments.trainable,
+                 "train only parameters whose whole name matches this regular expression")
+      ->type_name("PATTERN");
+  app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one")
+      ->type_name("PATTERN");
+  app.add_option_function<std::vector<std::string>>(
+         "--tied", [&](const std::vector<std::string>& names) { arguments.tied.push_back(names); },
+         "initializers that are one parameter (equal, or transposed)")
+      ->delimiter(',')
+      ->type_name("NAME,NAME")
+      ->trigger_on_parse();
+}
+
+}  // namespace
+
+void add_arguments(CLI::App& app, TrainArguments& arguments) {
+  app.add_option("MODEL", arguments.model, "an ONNX file")->required();
+  app.add_option("--out,-o", arguments.out, "the ONNX file to write")
+      ->required()
+      ->type_name("FILE");
+  add_arguments(app, arguments.data);
+  add_data_options(app, arguments);
+  add_arguments(app, arguments.loss);
+  {
+    const OptionGroup group(app, "Loss");
+    app.add_option("--label-smoothing", arguments.loss.label_smoothing,
+                   "share of the target that is spread over all classes, of cross_entropy")
+        ->check(CLI::Range(0.0, 0.999));
+  }
+  add_update_options(app, arguments);
+  add_parameter_options(app, arguments);
+  add_record_options(app, arguments);
   add_arguments(app, arguments.compute);
+  add_memory_argument(app, arguments.memory);
   add_arguments(app, arguments.precision);
   app.add_flag("--dry-run", arguments.dry_run,
                "make one step, say what training would take and write, and write nothing");
   app.add_flag("--json", arguments.json, "print JSON lines");
-  app.add_option("--out", arguments.out, "the ONNX file to write")->required();
 }
 
 std::int64_t total_updates(const TrainArguments& arguments, std::int64_t samples) {

@@ -25,6 +25,18 @@ ExitCode exit_code(ErrorKind kind);
 /// Does what the verb says, once its arguments are parsed. Throws graft::Error.
 using Run = std::function<ExitCode()>;
 
+/// A row of the list in main.cpp.
+struct Verb {
+  const char* name;
+  const char* description;
+  /// The heading under which the help lists it.
+  const char* group;
+  /// What to write behind `graft`.
+  const char* example;
+  /// Declares the arguments.
+  Run (*add)(CLI::App& app);
+};
+
 // Each declares the arguments of its verb. To add a verb: a file with such a function, a line here
 // and a row in main.cpp.
 Run add_new(CLI::App& app);
@@ -38,5 +50,10 @@ Run add_test(CLI::App& app);
 Run add_bench(CLI::App& app);
 Run add_devices(CLI::App& app);
 Run add_export_step(CLI::App& app);
+Run add_plot(CLI::App& app);
+Run add_report(CLI::App& app);
+Run add_doctor(CLI::App& app);
+Run add_completion(CLI::App& app);
+Run add_man(CLI::App& app);
 
 }  // namespace graft::cli

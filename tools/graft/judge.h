@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/loss.h"
+#include "core/graph/model.h"
+#include "data/dataset.h"
+#include "data/transforms.h"
+
+namespace graft::cli {
+
+/// A sample that the model puts into a wrong class.
+struct Mistake {
+  std::int64_t index = 0;
+  std::int64_t truth = 0;
+  std::int64_t guess = 0;
+  /// The probability that the model gives its guess.
+  double confidence = 0.0;
+};
+
+/// What a model that tells classes apart makes of data.
+struct Judgement {
+  std::int64_t samples = 0;
+  std::int64_t classes = 0;
+  /// [truth * classes + guess]
+  std::vector<std::int64_t> counts;
+  /// The most confident first.
+  std::vector<Mistake> worst;
+
+  std::int64_t count(std::int64_t truth, std::int64_t guess) const {
+    return counts[static_cast<std::size_t>(truth * classes + guess)];
+  }
+};
+
+/// `output`: that is judged; empty: the first. `most`: mistakes that are kept. Throws
+/// Error{unsupported} unless the output has a score for each class of one label a sample.
+Judgement judge(const Model& model, const std::shared_ptr<Dataset>& data, const Loss& loss,
+                const std::string& output, const std::vector<Transform>& transforms,
+                std::int64_t batch, std::size_t most);
+
+}  // namespace graft::cli

@@ -1,0 +1,70 @@
+#include "tools/graft/train_summary.h"
+
+#include <ostream>
+
+#include "tools/graft/format_internal.h"
+#include "tools/graft/summary.h"
+#include "tools/graft/verbosity.h"
+
+namespace graft::cli {
+namespace {
+
+std::string counted(std::size_t count, const char* one, const char* many) {
+  return with_commas(static_cast<std::int64_t>(count)) + ' ' + (count == 1 ? one : many);
+}
+
+const Tensor& tensor_of(const Model& model, const std::string& name) {
+  return model.graph().find(name)->initializer();
+}
+
+std::string groups_of(const Model& model, const std::vector<std::string>& names) {
+  std::vector<NamedCount> counts;
+  counts.reserve(names.size());
+  for (const std::string& name : names) counts.emplace_back(name, tensor_of(model, name).size());
+  return grouped(counts);
+}
+
+void print_names(std::ostream& out, const Model& model, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    out << "             " << name << ' ' << describe(tensor_of(model, name)) << '\n';
+  }
+}
+
+std::string update_text(const TrainOptions& options) {
+  const auto schedule = static_cast<std::size_t>(options.schedule.kind);
+  const Optimizer& optimizer = options.optimizer.value();
+  std::string line = text(name(optimizer), ", learning rate ", learning_rate(optimizer), ", ",
+                          schedule_names().at(schedule));
+  if (options.schedule.warmup > 0) line += text(" after ", options.schedule.warmup, " warm-up");
+  return line + ", " +
+         counted(static_cast<std::size_t>(options.total_updates), "update", "updates");
+}
+
+}  // namespace
+
+void print_train_summary(std::ostream& out, const Model& model, const TrainStep& step,
+                         const std::vector<std::string>& frozen, const TrainOptions& options,
+                         const std::string& why) {
+  const std::vector<std::string>& trained = step.parameter_names();
+  Summary trains;
+  trains.row("trains",
+             with_commas(step.parameter_count()) + " numbers in " +
+                 counted(trained.size(), "parameter", "parameters") + ":  " +
+                 groups_of(model, trained),
+             "  ");
+  trains.print(out);
+  if (verbosity().verbose) print_names(out, model, trained);
+  if (!frozen.empty()) {
+    Summary rest;
+    rest.row("frozen",
+             counted(frozen.size(), "tensor", "tensors") + ":  " + groups_of(model, frozen), "  ");
+    rest.print(out);
+    if (verbosity().verbose) print_names(out, model, frozen);
+  }
+  Summary how;
+  how.row("loss", options.loss.name);
+  how.row("update", update_text(options) + (why.empty() ? "" : " (" + why + ")"));
+  how.print(out);
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,10 @@
+#include "tools/graft/verbosity.h"
+
+namespace graft::cli {
+
+Verbosity& verbosity() {
+  static Verbosity chosen;
+  return chosen;
+}
+
+}  // namespace graft::cli
