@@ -1,7 +1,7 @@
 #pragma once
 
-// Training: Trainer with epochs and measures, TrainStep for loops by hand, Evaluator. What a long run
-// needs beside them is in graft/run.h.
+// Training: Trainer with epochs and measures, TrainStep for loops by hand, Evaluator. What a long
+// run needs beside them is in graft/run.h.
 
 #include "train/evaluator.h"
 #include "train/progress_bar.h"
