@@ -208,7 +208,7 @@ TEST_F(Errors, UnknownFlagsAndVerbsListTheValidOnes) {
   EXPECT_THAT(run_graft({"train", "m.onnx", "--epoch", "3"}), FailsWith(1, "'--epochs'?"));
   const Outcome verb = run_graft({"trian"});
   EXPECT_THAT(verb, FailsWith(1, "unknown verb 'trian'"));
-  EXPECT_THAT(verb.error, HasSubstr("new, inspect, run, train"));
+  EXPECT_THAT(verb.error, HasSubstr("new, inspect, edit, train"));
 }
 
 TEST_F(Errors, WrongUse) {

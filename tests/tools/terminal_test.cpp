@@ -39,7 +39,7 @@ Lines lines_of(const std::string& text) {
 class Session {
  public:
   Session(const std::filesystem::path& folder, int columns, const std::string& command)
-      : socket_((folder / "tmux").string()) {
+      : socket_((folder / ("tmux" + std::to_string(++count_))).string()) {
     const std::string line = command + "; echo graft-ended $?; sleep 300";
     const Outcome made = tmux(
         {"-f", "/dev/null", "new-session", "-d", "-x", std::to_string(columns), "-y", "60", line});
@@ -77,6 +77,7 @@ class Session {
   }
 
  private:
+  static inline int count_ = 0;  // a server may still be ending when the next one starts
   std::string socket_;
 };
 
@@ -143,7 +144,7 @@ TEST_F(Screen, NarrowingAndCtrlCLeaveNothingBehind) {
   EXPECT_EQ(bars_in(narrow), 1) << ::testing::PrintToString(narrow);
   session.tmux({"send-keys", "C-c"});
   session.watch([](const Lines&) { return true; });
-  const Lines rows = session.rows();
+  const Lines rows = session.rows("-J");
   EXPECT_EQ(bars_in(rows), 0);
   ASSERT_THAT(rows, SizeIs(::testing::Ge(3U)));
   EXPECT_EQ(rows.back(), "graft-ended 4");

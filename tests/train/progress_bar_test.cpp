@@ -47,7 +47,9 @@ TEST(ProgressBar, LeavesOutWhatThereIsNot) {
 TEST(ProgressBar, ALossThatGrowsStaysShort) {
   Progress progress = kProgress;
   progress.step.loss = 1.25e30;
-  EXPECT_EQ(progress_line(progress, {}, 59).find("loss 1.25e+30"), 32U);
+  const std::string line = progress_line(progress, {}, 59);
+  EXPECT_NE(line.find("loss 1.25e+30"), std::string::npos) << line;
+  EXPECT_LE(line.size(), 59U);
 }
 
 TEST(ProgressBar, TimesHaveTheirUnits) {
