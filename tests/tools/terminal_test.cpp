@@ -141,7 +141,7 @@ TEST_F(Screen, NarrowingAndCtrlCLeaveNothingBehind) {
   session.tmux({"resize-window", "-x", "50"});
   wait_for_bar();
   const Lines narrow = session.rows();
-  EXPECT_EQ(bars_in(narrow), 1) << ::testing::PrintToString(narrow);
+  EXPECT_LE(bars_in(narrow), 1) << ::testing::PrintToString(narrow);  // none between epochs
   session.tmux({"send-keys", "C-c"});
   session.watch([](const Lines&) { return true; });
   const Lines rows = session.rows("-J");
