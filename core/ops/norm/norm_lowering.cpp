@@ -44,7 +44,10 @@ class Channels {
   /// 0 of no elements.
   Expr mean(const Expr& v) const { return sum(v) / std::max(1.0, elements()); }
   /// Elements of one channel.
-  double elements() const { return count_ == 0 ? 0 : static_cast<double>(shape_.size() / count_); }
+  double elements() const {
+    const std::int64_t count = count_ == 0 ? 0 : shape_.size() / count_;
+    return static_cast<double>(count);
+  }
 
  private:
   Shape shape_;
