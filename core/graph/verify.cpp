@@ -1,5 +1,6 @@
 #include "core/graph/verify.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,8 +30,8 @@ class Verifier {
   void visit_bodies(const Node& node, const Graph& graph);
   void check_attributes(const Node& node, const Graph& graph) const;
   void check_initializer(const Value& value, const Graph& graph) const;
-  /// What a reader in `graph` may read now. `reader` is for the message.
-  void check_read(const Value& value, const Graph& graph, const std::string& reader) const;
+  /// What a reader in `graph` may read now: a node, or null for the list of outputs.
+  void check_read(const Value& value, const Graph& graph, const Node* reader) const;
   void check_uses(const Value& value) const;
   bool is_outside(const Graph& graph) const;
 
@@ -98,25 +99,27 @@ void Verifier::declare_constants(const Graph& graph) {
   }
 }
 
-void Verifier::check_read(const Value& value, const Graph& graph, const std::string& reader) const {
+void Verifier::check_read(const Value& value, const Graph& graph, const Node* reader) const {
+  const auto label = [&] { return reader == nullptr ? "the list of outputs" : reader->label(); };
   if (!available_.contains(&value) && !is_outside(value.graph())) {
-    refuse(graph, reader, " reads '", value.name(), "' of graph '", value.graph().name,
+    refuse(graph, label(), " reads '", value.name(), "' of graph '", value.graph().name,
            "', which is not computed before it or not visible from it");
   }
   const Value* const found = graph.find_in_scope(value.name());
   if (found != &value) {
-    refuse(graph, reader, " reads '", value.name(), "' of graph '", value.graph().name,
+    refuse(graph, label(), " reads '", value.name(), "' of graph '", value.graph().name,
            "', but by name it finds ", found == nullptr ? "nothing" : "a nearer value",
            "; rename one of them");
   }
 }
 
 void Verifier::check_attributes(const Node& node, const Graph& graph) const {
-  std::set<std::string_view> names;
-  for (const Attribute& attribute : node.attributes) {
-    if (!names.insert(attribute.name).second) {
-      refuse(graph, node.label(), " has two attributes named '", attribute.name, "'");
-    }
+  std::vector<std::string_view> names;
+  for (const Attribute& attribute : node.attributes) names.push_back(attribute.name);
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end()) {
+    refuse(graph, node.label(), " has two attributes named '", *twice, "'");
   }
 }
 
@@ -139,7 +142,7 @@ void Verifier::visit_node(const Node& node, const Graph& graph) {
   }
   for (const Value* input : node.inputs()) {
     if (input == nullptr) continue;
-    check_read(*input, graph, node.label());
+    check_read(*input, graph, &node);
     ++reads_[input];
   }
   check_attributes(node, graph);
@@ -163,23 +166,25 @@ void Verifier::visit(const Graph& graph) {
   declare_constants(graph);
   for (const auto& node : graph.nodes()) visit_node(*node, graph);
   for (const Value* output : graph.outputs()) {
-    check_read(*output, graph, "the list of outputs");
+    check_read(*output, graph, nullptr);
     ++results_[output];
   }
 }
 
 void Verifier::check_uses(const Value& value) const {
-  std::set<std::pair<const Node*, int>> distinct;
-  for (const Use& use : value.uses()) {
-    // The set of nodes is asked first: a stale use may point at a node that is gone.
-    if (!nodes_.contains(use.node) || use.node->input(use.index) != &value ||
-        !distinct.emplace(use.node, use.index).second) {
-      refuse(value.graph(), "the use list of '", value.name(),
-             "' holds a reader that does not read it");
-    }
+  std::vector<std::pair<const Node*, int>> readers;
+  for (const Use& use : value.uses()) readers.emplace_back(use.node, use.index);
+  std::ranges::sort(readers);
+  // The set of nodes is asked first: a stale use may point at a node that is gone.
+  const bool all_read = std::ranges::all_of(readers, [&](const auto& reader) {
+    return nodes_.contains(reader.first) && reader.first->input(reader.second) == &value;
+  });
+  if (!all_read || std::ranges::adjacent_find(readers) != readers.end()) {
+    refuse(value.graph(), "the use list of '", value.name(),
+           "' holds a reader that does not read it, or one twice");
   }
   const auto reads = reads_.find(&value);
-  if (distinct.size() != (reads == reads_.end() ? 0 : reads->second)) {
+  if (readers.size() != (reads == reads_.end() ? 0 : reads->second)) {
     refuse(value.graph(), "the use list of '", value.name(), "' lacks a reader");
   }
   if (value.is_graph_output() != results_.contains(&value)) {

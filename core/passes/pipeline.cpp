@@ -215,7 +215,7 @@ bool run_stage(std::string_view name, Graph& graph, PassContext& context,
     if (log->printed == name) done.graph = print(graph);
   }
 #if !defined(NDEBUG)
-  verify(graph);
+  if (changed) verify(graph);
 #endif
   return changed;
 }
