@@ -24,7 +24,8 @@ std::optional<BatchAxis> find_batch_axis(const Shape& at_small, const Shape& at_
 /// `batch`. Where several axes could hold it, as those of length 1 can, it is one that holds
 /// nothing else, or one that `target` leaves open (-1); among these, samples are joined before rows
 /// of one length ([T,B,D] to [T*B,D]), and rows that are split go to the samples ([T,B,D] to
-/// [T,B*h,d]). Then it is the one in the same place. Nullopt when no axis can.
+/// [T,B*h,d]). Then it is the one in the same place. Nullopt when no axis can, and where there are
+/// no elements.
 std::optional<BatchAxis> reshaped_batch_axis(const Shape& from, const BatchAxis& axis,
                                              const Shape& to, std::int64_t batch,
                                              const std::vector<std::int64_t>& target);

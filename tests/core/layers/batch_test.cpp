@@ -191,6 +191,7 @@ TEST(ReshapedBatchAxis, IsWhereTheElementsOfASampleAre) {
   EXPECT_EQ(behind({14, 3}, {0, 2}, {2, 7, 3}, 7), "1 outer 1");
   EXPECT_EQ(behind({2, 7, 6}, {1, 1}, {2, 21, 2}, 7), "1 outer 1");
   EXPECT_EQ(behind({2, 7, 3}, {1, 1}, {7, 6}, 7), "none");
+  EXPECT_EQ(behind({0, 7, 3}, {1, 1}, {0, 21}, 7), "none") << "no elements are anywhere";
 }
 
 /// Of the axes that may hold a batch of 1.
