@@ -62,6 +62,8 @@ std::optional<BatchAxis> reshaped_batch_axis(const Shape& from, const BatchAxis&
 }
 
 Tensor one_of_equal(const Tensor& tensor, int axis) {
+  constexpr int kByte = 8;
+  if (bits_of(tensor.dtype()) < kByte) return {};
   const Shape& shape = tensor.shape();
   const std::size_t part = bytes_of(tensor.dtype(), shape.size(axis + 1, shape.rank()));
   std::vector<std::int64_t> dims = shape.dims();

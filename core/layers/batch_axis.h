@@ -31,7 +31,7 @@ std::optional<BatchAxis> reshaped_batch_axis(const Shape& from, const BatchAxis&
                                              const std::vector<std::int64_t>& target);
 
 /// The part along `axis` that all parts are equal to, with a dim of 1 there; not defined where they
-/// differ.
+/// differ, or where elements are no whole bytes (strings, packed integers).
 Tensor one_of_equal(const Tensor& tensor, int axis);
 
 }  // namespace graft::edit

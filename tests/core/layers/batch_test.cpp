@@ -204,5 +204,16 @@ TEST(ReshapedBatchAxis, OfOneIsTheUsualOne) {
   EXPECT_EQ(behind({1, 4}, {0, 1}, {1, 1, 4}, 1), "0 outer 1");
 }
 
+TEST(OneOfEqual, IsThePartThatIsRepeated) {
+  const Tensor rows = Tensor::from<float>({2, 2, 1}, {1, 1, 2, 2});
+  const Tensor one = edit::one_of_equal(rows, 1);
+  EXPECT_EQ(one.shape(), Shape({2, 1, 1}));
+  EXPECT_THAT(one.values<const float>(), testing::ElementsAre(1, 2));
+  EXPECT_FALSE(edit::one_of_equal(rows, 0).defined());
+  EXPECT_FALSE(edit::one_of_equal(Tensor::from_strings({2}, {"a", "b"}), 0).defined());
+  const Tensor packed = Tensor::from_bytes(DType::i4, {3, 3}, "\0\0\0\0", 5);
+  EXPECT_FALSE(edit::one_of_equal(packed, 0).defined());
+}
+
 }  // namespace
 }  // namespace graft
