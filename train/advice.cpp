@@ -5,6 +5,7 @@
 
 #include "core/layers/fix_input.h"
 #include "core/passes/pass.h"
+#include "train/masters.h"
 #include "train/tied.h"
 
 namespace graft {
@@ -46,9 +47,8 @@ void look_at_batch(const Graph& graph, std::vector<Advice>& advice) {
 }
 
 void look_at_types(const std::vector<const Value*>& trained, std::vector<Advice>& advice) {
-  const auto halves = std::ranges::count_if(trained, [](const Value* value) {
-    return value->dtype() == DType::f16 || value->dtype() == DType::bf16;
-  });
+  const auto halves =
+      std::ranges::count_if(trained, [](const Value* value) { return is_half(value->dtype()); });
   if (halves == 0) return;
   advice.push_back({text(halves, " parameters have 16 bits: they train in f32, and the file gets ",
                          "them rounded"),
