@@ -172,6 +172,32 @@ TEST(ChangeBatchRefuses, WhatMixesSamples) {
   EXPECT_EQ(error_of([&] { edit::change_batch(changed, 0); }).kind(), ErrorKind::argument);
 }
 
+/// my.with_token(x) = Concat(token, x).
+Function with_token() {
+  Function function{.domain = "my", .name = "with_token"};
+  function.opset_imports = {{"", 17}};
+  function.body = std::make_unique<Graph>("with_token");
+  Graph& body = *function.body;
+  Value* const x = body.add_input("x", {});
+  Node* const token =
+      body.add_node("Constant", "", {}, {"token"}, {{"value", numbers({1, 1, 3}, 7)}});
+  body.add_output(
+      body.add_node("Concat", "", {token->output(), x}, {"y"}, {{"axis", 1}})->output());
+  return function;
+}
+
+TEST(ChangeBatchRefuses, WhatAFunctionOfTheFileBakes) {
+  Export e({1, 2, 3});
+  Graph& graph = e.model.graph();
+  e.model.set_opset("my", 1);
+  e.model.functions.push_back(with_token());
+  graph.add_output(graph.add_node("with_token", "my", {graph.find("x")}, {"y"})->output());
+  const Error error = error_of([&] { edit::change_batch(e.model, 5); });
+  EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  EXPECT_THAT(error.what(), HasSubstr("made for a batch of 1"));
+  EXPECT_EQ(graph.inputs()[0]->known_shape(), Shape({1, 2, 3}));
+}
+
 TEST(ChangeBatchRefuses, OutputsWithoutABatch) {
   Export e({1, 3});
   Model model = e.with(reduce_mean(e.x(), {}, false));
