@@ -255,11 +255,11 @@ Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target) {
 }
 
 void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes) {
+  const Targets kind = targets_of(loss);
+  if (!are_classes(kind)) return;
   if (target.defined() && &target.device() != &cpu()) {
     return check_class_targets(loss, target.to(cpu()), classes);
   }
-  const Targets kind = targets_of(loss);
-  if (!are_classes(kind)) return;
   const auto labels = target.values<const std::int64_t>();
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const bool ends_sequence = kind == Targets::sequences && labels[i] < 0;
@@ -272,6 +272,7 @@ void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t cl
 
 std::int64_t count_judged(const Loss& loss, const Tensor& target) {
   if (!loss.ignore_index) return target.size();
+  if (&target.device() != &cpu()) return count_judged(loss, target.to(cpu()));
   const auto labels = target.values<const std::int64_t>();
   return target.size() - std::ranges::count(labels, *loss.ignore_index);
 }

@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "autograd/loss.h"
 #include "core/base/error.h"
@@ -33,13 +34,13 @@ T parse(const Setting& setting, std::string_view part, std::string_view wanted) 
   return number;
 }
 
-float number(const Setting& setting, float least, float below, std::string_view wanted) {
+float number(const Setting& setting, float least, float most, std::string_view wanted) {
   const auto found = parse<float>(setting, setting.value, wanted);
-  if (found < least || found >= below) refuse(setting, wanted);
+  if (found < least || found > most) refuse(setting, wanted);
   return found;
 }
 
-/// Those before the first ',', which are taken from the text.
+/// What stands before the first separator; both are taken from the text.
 std::string_view take_part(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, end);
@@ -66,13 +67,14 @@ struct Key {
   void (*set)(Loss& loss, const Setting& setting);
 };
 
-constexpr float kAny = 3.4e38F;
+constexpr float kBelowOne = 0x1.fffffep-1F;
+constexpr float kAny = std::numeric_limits<float>::max();
 constexpr std::string_view kClasses = " cross_entropy token_cross_entropy nll ";
 
 constexpr std::array<Key, 11> kKeys{{
     {"label_smoothing", "NUMBER", " cross_entropy token_cross_entropy ",
      [](Loss& loss, const Setting& setting) {
-       loss.label_smoothing = number(setting, 0.0F, 1.0F, "a number from 0 to below 1");
+       loss.label_smoothing = number(setting, 0.0F, kBelowOne, "a number from 0 to below 1");
      }},
     {"ignore_index", "CLASS", kClasses,
      [](Loss& loss, const Setting& setting) {
@@ -84,7 +86,7 @@ constexpr std::array<Key, 11> kKeys{{
      [](Loss& loss, const Setting& setting) { loss.pos_weight = weights(setting); }},
     {"alpha", "NUMBER", " focal ",
      [](Loss& loss, const Setting& setting) {
-       loss.alpha = number(setting, 0.0F, 1.00001F, "a number from 0 to 1");
+       loss.alpha = number(setting, 0.0F, 1.0F, "a number from 0 to 1");
      }},
     {"gamma", "NUMBER", " focal ",
      [](Loss& loss, const Setting& setting) {
@@ -105,7 +107,8 @@ constexpr std::array<Key, 11> kKeys{{
      }},
     {"zero_infinity", "0|1", " ctc ",
      [](Loss& loss, const Setting& setting) {
-       loss.zero_infinity = parse<int>(setting, setting.value, "0 or 1") != 0;
+       if (setting.value != "0" && setting.value != "1") refuse(setting, "0 or 1");
+       loss.zero_infinity = setting.value == "1";
      }},
     {"reduction", "mean|sum",
      " cross_entropy token_cross_entropy nll mse l1 huber bce_with_logits focal kl ",

@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -133,11 +134,14 @@ void check_places(std::vector<Entry>& entries, std::uint64_t data_bytes) {
   }
 }
 
-/// The parser takes the last of two entries with one name; here that is an error.
+/// The parser takes the last of two entries with one name; here that is an error. So are more lists
+/// in lists than a header has: what walks them later would need a stack for each.
 Json parse_json(const std::string& text) {
+  constexpr int kMostDepth = 3;
   std::set<std::string> names;
   std::string twice;
   const auto see = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth > kMostDepth) fail(ErrorKind::io, "the header holds lists in lists in lists");
     if (depth == 1 && event == Json::parse_event_t::key) {
       const auto name = parsed.get<std::string>();
       if (!names.insert(name).second) twice = name;
@@ -211,9 +215,7 @@ std::vector<const NamedTensor*> in_file_order(const std::vector<NamedTensor>& te
 
 std::string header_of(const std::vector<const NamedTensor*>& order, const Content& content) {
   Json header = Json::object();
-  if (!content.metadata.empty()) {
-    for (const auto& [key, value] : content.metadata) header[std::string(kMetadata)][key] = value;
-  }
+  for (const auto& [key, value] : content.metadata) header[std::string(kMetadata)][key] = value;
   std::uint64_t at = 0;
   for (const NamedTensor* named : order) {
     const std::uint64_t end = at + named->tensor.bytes();

@@ -1,29 +1,20 @@
 #include "train/advice.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/layers/fix_input.h"
 #include "core/passes/pass.h"
+#include "train/logits.h"
+#include "train/masters.h"
 #include "train/tied.h"
 
 namespace graft {
 namespace {
 
-/// The Softmax or Sigmoid that an output ends in.
-const Node* probability_end(const Value& output) {
-  const Node* node = output.producer();
-  while (node != nullptr && (node->is("Reshape") || node->is("Identity") || node->is("Flatten") ||
-                             node->is("Squeeze") || node->is("Transpose"))) {
-    node = node->input(0)->producer();
-  }
-  return node != nullptr && (node->is("Softmax") || node->is("Sigmoid")) ? node : nullptr;
-}
-
 void look_at_ends(const Graph& graph, std::vector<Advice>& advice) {
   for (const Value* output : graph.outputs()) {
-    const Node* const end = probability_end(*output);
-    if (end == nullptr) continue;
+    const Node* const end = maker_of(*output);
+    if (end == nullptr || !(end->is("Softmax") || end->is("Sigmoid"))) continue;
     advice.push_back({text("output '", output->name(), "' holds probabilities (", end->label(),
                            "): losses of logits judge what comes before it"),
                       text("edit MODEL --truncate ", end->input(0)->name(),
@@ -46,9 +37,8 @@ void look_at_batch(const Graph& graph, std::vector<Advice>& advice) {
 }
 
 void look_at_types(const std::vector<const Value*>& trained, std::vector<Advice>& advice) {
-  const auto halves = std::ranges::count_if(trained, [](const Value* value) {
-    return value->dtype() == DType::f16 || value->dtype() == DType::bf16;
-  });
+  const auto halves =
+      std::ranges::count_if(trained, [](const Value* value) { return is_half(value->dtype()); });
   if (halves == 0) return;
   advice.push_back({text(halves, " parameters have 16 bits: they train in f32, and the file gets ",
                          "them rounded"),
@@ -57,15 +47,11 @@ void look_at_types(const std::vector<const Value*>& trained, std::vector<Advice>
 
 void look_at_quantization(const Graph& graph, std::vector<Advice>& advice) {
   const auto is_quantized = [](const auto& node) {
-    const Value* const weight = node->input(0);
     return (node->is("DequantizeLinear") || node->is("MatMulInteger") || node->is("ConvInteger")) &&
-           std::ranges::any_of(node->inputs(),
-                               [](const Value* input) {
-                                 return input != nullptr && input->is_initializer() &&
-                                        is_integer(input->dtype()) &&
-                                        input->initializer().size() > 1;
-                               }) &&
-           weight != nullptr;
+           std::ranges::any_of(node->inputs(), [](const Value* input) {
+             return input != nullptr && input->is_initializer() && is_integer(input->dtype()) &&
+                    input->initializer().size() > 1;
+           });
   };
   const auto count = std::ranges::count_if(graph.nodes(), is_quantized);
   if (count == 0) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 namespace graft {
 namespace {
@@ -14,23 +15,36 @@ std::vector<std::string> kept_names(const TrainOptions& options) {
   return names;
 }
 
-/// The parameter of which `name` is state; null if there is none. Of two whose names begin alike,
-/// "w" and "w.mean", it is the longer.
-const Value* parameter_of(const Graph& graph, const Trained& trained, const std::string& name) {
-  const std::string* best = nullptr;
-  for (const std::string& parameter : trained.parameters) {
-    const bool begins = name.size() > parameter.size() && name.starts_with(parameter) &&
-                        name[parameter.size()] == '.';
-    if (begins && (best == nullptr || parameter.size() > best->size())) best = &parameter;
-  }
-  return best == nullptr ? nullptr : graph.find(*best);
+bool trains(const Trained& trained, const std::string& name) {
+  return std::ranges::find(trained.parameters, name) != trained.parameters.end();
 }
 
-/// The one of `kept` that a name ends in. A name that was taken has a number behind it.
-std::string kind_of(const std::string& rest, const std::vector<std::string>& kept) {
+/// The initializer of which `name` is state; null if there is none. Of two whose names begin alike,
+/// "w" and "w.mean", it is the longer.
+const Value* owner_of(const Graph& graph, const std::string& name) {
+  const Value* best = nullptr;
+  for (const Value* value : graph.initializers()) {
+    const std::string& own = value->name();
+    const bool begins =
+        name.size() > own.size() && name.starts_with(own) && name[own.size()] == '.';
+    if (begins && (best == nullptr || own.size() > best->name().size())) best = value;
+  }
+  return best;
+}
+
+/// What a tensor is whose name goes on with `rest` behind its owner's: a master, or the one of
+/// `kept` that it is called; empty for what no step keeps of that owner. A name that was taken has
+/// a number behind it.
+std::string kind_of(std::string_view rest, const Value& owner, bool trains,
+                    const std::vector<std::string>& kept) {
+  if (is_half(owner.dtype()) && rest.starts_with(kMaster)) {
+    const std::size_t end = rest.find('.');
+    if (end == std::string_view::npos) return std::string(kMaster);
+    rest.remove_prefix(end + 1);  // "<parameter>.master.momentum"
+  }
   const auto at =
       std::ranges::find_if(kept, [&](const std::string& kind) { return rest.starts_with(kind); });
-  return at == kept.end() ? "" : *at;
+  return trains && at != kept.end() ? *at : "";
 }
 
 }  // namespace
@@ -40,9 +54,7 @@ std::map<std::string, Tensor> weights_of(const Graph& graph, const Trained& trai
   for (const Value* value : graph.initializers()) {
     const Tensor& tensor = value->initializer();
     const bool is_large = is_float(tensor.dtype()) && tensor.rank() > 0;
-    if (is_large ||
-        std::ranges::find(trained.parameters, value->name()) != trained.parameters.end())
-      weights.emplace(value->name(), tensor);
+    if (is_large || trains(trained, value->name())) weights.emplace(value->name(), tensor);
   }
   return weights;
 }
@@ -67,26 +79,33 @@ void check_weights(const std::map<std::string, Tensor>& wanted,
 
 void check_optimizer_state(const Graph& graph, const Trained& trained, const TrainOptions& options,
                            const TrainState& state) {
-  const std::vector<std::string> kept = kept_names(options);
+  std::vector<std::string> kept = kept_names(options);
   std::set<std::string> found;
   for (const auto& [name, tensor] : state.optimizer) {
-    const Value* const parameter = parameter_of(graph, trained, name);
-    const std::string kind =
-        parameter == nullptr ? "" : kind_of(name.substr(parameter->name().size() + 1), kept);
+    const Value* const owner = owner_of(graph, name);
+    const std::string kind = owner == nullptr
+                                 ? ""
+                                 : kind_of(name.substr(owner->name().size() + 1), *owner,
+                                           trains(trained, owner->name()), kept);
     if (kind.empty()) {
       fail(ErrorKind::argument, "the state holds '", name,
            "', which no parameter that trains here has: it is of other parameters or another "
            "optimizer");
     }
-    if (tensor.shape() != parameter->initializer().shape()) {
+    if (tensor.shape() != owner->initializer().shape() ||
+        (kind == kMaster && tensor.dtype() != DType::f32)) {
       fail(ErrorKind::argument, "the state has '", name, "' as ", tensor, ", its parameter is ",
-           parameter->initializer());
+           owner->initializer());
     }
     found.insert(kind);
   }
   if (state.updates < 0 || state.total_updates < 0) {
     fail(ErrorKind::argument, "the state has ", state.updates, " updates of ", state.total_updates);
   }
+  const auto is_narrow = [&](const std::string& name) {
+    return is_half(graph.find(name)->dtype());
+  };
+  if (std::ranges::any_of(trained.parameters, is_narrow)) kept.emplace_back(kMaster);
   for (const std::string& kind : kept) {
     if (state.updates == 0 || found.contains(kind)) continue;
     fail(ErrorKind::argument, "the state lacks what the optimizer keeps as '", kind,

@@ -56,9 +56,18 @@ RateFound find_rate(Trainer& trainer, DataLoader& loader, const RateSearch& sear
   TrainStep& step = trainer.train_step();
   const TrainState before = clone(step.state());
   const std::int64_t epoch = loader.epoch();
-  RateFound found{.tried = try_rates(step, loader, search)};
-  step.load_state(before);
-  loader.set_epoch(epoch);
+  const auto give_back = [&] {
+    step.load_state(before);
+    loader.set_epoch(epoch);
+  };
+  RateFound found;
+  try {
+    found.tried = try_rates(step, loader, search);
+  } catch (...) {
+    give_back();
+    throw;
+  }
+  give_back();
   if (found.tried.empty()) {
     fail(ErrorKind::numeric,
          "the first loss is not finite; look for values in the data or the weights that are not");

@@ -81,6 +81,10 @@ bool makes_probabilities(const Loss& loss, const Value& prediction, const End& e
 
 }  // namespace
 
+const Node* maker_of(const Value& value) {
+  return end_of(value).maker;
+}
+
 const Node* probabilities_of(const Loss& loss, const Value& prediction) {
   const End end = end_of(prediction);
   return makes_probabilities(loss, prediction, end) ? end.maker : nullptr;

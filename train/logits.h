@@ -5,6 +5,10 @@
 
 namespace graft {
 
+/// What makes the elements of a value: its producer, or that of what it only moves. Null where they
+/// come from outside.
+const Node* maker_of(const Value& value);
+
 /// The Softmax or Sigmoid that makes probabilities of what `loss` judges, when it judges scores:
 /// many files end in one, for those who only ask. Ops that only move elements may follow it. Null
 /// where there is none, or where its axis is not that of the classes. Shapes are known.

@@ -9,8 +9,8 @@
 namespace graft {
 namespace {
 
-bool is_half(const Value* value) {
-  return value != nullptr && (value->dtype() == DType::f16 || value->dtype() == DType::bf16);
+bool is_narrow(const Value* value) {
+  return value != nullptr && is_half(value->dtype());
 }
 
 /// Lets all readers of a value read it as f32.
@@ -24,10 +24,11 @@ void widen(Graph& graph, Value* value, Node* before) {
 
 Master make_master(Graph& graph, Value* parameter, StateTensors& state) {
   const Tensor& content = parameter->initializer();
-  const std::string name = graph.unique_name(parameter->name() + ".master");
+  const std::string name = graph.unique_name(text(parameter->name(), ".", kMaster));
   const auto kept = state.find(name);
-  Value* const value =
-      graph.add_initializer(name, kept == state.end() ? content.cast(DType::f32) : kept->second);
+  Value* const value = graph.add_initializer(
+      name,
+      kept == state.end() ? content.to(cpu()).cast(DType::f32).to(content.device()) : kept->second);
   value->is_variable = true;
   state.try_emplace(name, value->initializer());
   graph.replace_all_uses(parameter, value);
@@ -36,12 +37,12 @@ Master make_master(Graph& graph, Value* parameter, StateTensors& state) {
 
 /// A node that gave 16 bits gives f32, or its readers read what it gives as f32.
 void compute_wide(Graph& graph, Node& node) {
-  if (node.is("Cast") && is_half(node.output())) {
+  if (node.is("Cast") && is_narrow(node.output())) {
     node.attributes.set({"to", static_cast<int>(DType::f32)});
   }
   infer(node);
   for (int i = 0; i < node.output_count(); ++i) {
-    if (is_half(node.output(i))) widen(graph, node.output(i), graph.next(&node));
+    if (is_narrow(node.output(i))) widen(graph, node.output(i), graph.next(&node));
   }
 }
 
@@ -61,9 +62,9 @@ Value* updated(const Value* variable) {
 
 std::vector<Master> add_masters(Graph& graph, StateTensors& state) {
   std::vector<Value*> halves;
-  std::ranges::copy_if(graph.initializers(), std::back_inserter(halves), is_half);
+  std::ranges::copy_if(graph.initializers(), std::back_inserter(halves), is_narrow);
   std::ranges::copy_if(graph.inputs(), std::back_inserter(halves),
-                       [](const Value* v) { return is_half(v) && !v->is_initializer(); });
+                       [](const Value* v) { return is_narrow(v) && !v->is_initializer(); });
   if (std::ranges::none_of(halves, &Value::is_variable)) return {};
   Node* const first = graph.nodes().front().get();
   std::vector<Master> masters;

@@ -33,8 +33,7 @@ Expr unwidened(Builder& builder, const Expr& gradient) {
 
 /// What is judged has at least 32 bits.
 Expr widened(const Expr& x) {
-  const bool is_half = x.dtype() == DType::f16 || x.dtype() == DType::bf16;
-  return is_half ? cast(x, DType::f32) : x;
+  return is_half(x.dtype()) ? cast(x, DType::f32) : x;
 }
 
 /// Lets state live on in `state`, on the device, so that every plan works on the same tensors.

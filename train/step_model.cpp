@@ -28,7 +28,7 @@ Model to_model(const Model& origin, std::unique_ptr<Graph> graph) {
 }
 
 Model make_step(const TrainableModel& trainable, const TrainOptions& options,
-                CompileRequest request, std::vector<StepVariable>& variables) {
+                const CompileRequest& request, std::vector<StepVariable>& variables) {
   CompiledGraph built = compile_graph(trainable.model, options, request);
   Graph& graph = *built.graph;
   graph.rename(graph.outputs()[0], graph.unique_name("loss"));

@@ -14,8 +14,9 @@ namespace graft {
 struct TrainState {
   /// The model's numbers by name: parameters, running statistics, and floats that stay as they are.
   std::map<std::string, Tensor> weights;
-  /// What the optimizer keeps, "<parameter>.momentum" and such, and, between the micro-batches of
-  /// an update, the gradients so far, "<parameter>.accumulated".
+  /// What the optimizer keeps, "<parameter>.momentum" and such; between the micro-batches of an
+  /// update, the gradients so far, "<parameter>.accumulated"; what trains in place of 16 bits,
+  /// "<parameter>.master", of which the others are then ("<parameter>.master.momentum").
   std::map<std::string, Tensor> optimizer;
   /// Updates done.
   std::int64_t updates = 0;

@@ -22,6 +22,11 @@ struct PlannedStep {
   std::int64_t classes;  // that the targets index; 0 for other losses
 };
 
+/// A copy on the device that shares no elements.
+Tensor copied_to(Device& device, const Tensor& tensor) {
+  return &tensor.device() == &device ? tensor.clone() : tensor.to(device);
+}
+
 /// A scalar of the plan; read without an allocation.
 float scalar_value(const Tensor& tensor) {
   const auto read = [&](auto value) {
@@ -195,9 +200,7 @@ std::map<std::string, Tensor> TrainStep::gradients() const {
   }
   std::map<std::string, Tensor> gradients;
   for (std::size_t i = 2; i < last.outputs.size(); ++i) {
-    const Tensor& gradient = last.plan.output(static_cast<int>(i));
-    gradients[last.outputs[i]] =
-        &gradient.device() == &cpu() ? gradient.clone() : gradient.to(cpu());
+    gradients[last.outputs[i]] = copied_to(cpu(), last.plan.output(static_cast<int>(i)));
   }
   return gradients;
 }
@@ -239,15 +242,14 @@ void TrainStep::load_state(const TrainState& state) {
     // What does not train may lie in memory that cannot be written.
     if (!equal_bits(mine.to(cpu()), tensor)) mine.copy_from(tensor);
   }
-  // Plans hold the tensors of the state that there is.
-  for (const auto& [name, tensor] : s.state) {
-    if (!state.optimizer.contains(name))
-      tensor.copy_from(Tensor::zeros(tensor.dtype(), tensor.shape()));
-  }
+  // Plans hold the tensors of the state that there was, and constants made from weights.
+  s.last.reset();
+  s.plans.clear();
+  StateTensors loaded;
   for (const auto& [name, tensor] : state.optimizer) {
-    const auto [at, is_new] = s.state.try_emplace(name, tensor.clone());
-    if (!is_new) at->second.copy_from(tensor);
+    loaded.emplace(name, copied_to(device(s.options.device), tensor));
   }
+  s.state = std::move(loaded);
   s.updates = state.updates;
   s.runs = state.batches;
   s.options.total_updates = state.total_updates;

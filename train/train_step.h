@@ -109,7 +109,8 @@ class TrainStep {
   /// `clone` keeps them.
   TrainState state() const;
   /// Goes on from there, here or in another process. Throws Error{argument} if the state is not of
-  /// such a model, such parameters and such an optimizer; the step is then as it was.
+  /// such a model, such parameters and such an optimizer; the step is then as it was. Plans are
+  /// made anew, so that what the last step gave is gone.
   void load_state(const TrainState& state);
   /// The number of updates done so far.
   std::int64_t updates() const;

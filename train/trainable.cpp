@@ -94,10 +94,7 @@ bool trains(const Value& value) {
 }
 
 bool is_candidate(const Value& value, const Graph* file) {
-  const DType type = value.dtype();
-  const bool can_train =
-      type == DType::f32 || type == DType::f64 || type == DType::f16 || type == DType::bf16;
-  return can_train && (file == nullptr || file->find(value.name()) != nullptr);
+  return is_float(value.dtype()) && (file == nullptr || file->find(value.name()) != nullptr);
 }
 
 /// `option` names what holds the pattern.

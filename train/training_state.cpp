@@ -96,7 +96,8 @@ TrainingState state_of(safetensors::Content content) {
   for (const auto& [key, text] : texts) {
     if (!key.starts_with(kCallback)) continue;
     const std::string rest = key.substr(kCallback.size());
-    const std::size_t slash = std::min(rest.find('/'), rest.size() - 1);
+    const std::size_t slash = rest.find('/');
+    if (slash == std::string::npos) fail(ErrorKind::io, "'", key, "' names no number");
     state.callbacks[rest.substr(0, slash)][rest.substr(slash + 1)] = number_of<double>(key, text);
   }
   for (NamedTensor& named : content.tensors) {

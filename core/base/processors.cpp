@@ -8,6 +8,11 @@
 namespace graft {
 namespace {
 
+/// The smaller of two limits; 0 is none.
+int stricter(int a, int b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
+
 /// Processors for a quota of a period; 0 for none.
 int rounded_up(std::int64_t quota, std::int64_t period) {
   constexpr std::int64_t kMost = 1 << 20;
@@ -40,9 +45,7 @@ template <class Quota>
 int least_on_the_way(const std::string& mount, std::string group, Quota quota) {
   int least = 0;
   for (;;) {
-    if (const int here = quota(mount + group); here != 0) {
-      least = least == 0 ? here : std::min(least, here);
-    }
+    least = stricter(least, quota(mount + group));
     const std::size_t slash = group.rfind('/');
     if (group.empty() || slash == std::string::npos) return least;
     group.resize(slash);
@@ -64,22 +67,19 @@ int processors_by_quota(const std::string& root) {
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string group = line.substr(second + 1);
-    int here = 0;
     if (controllers.empty()) {
-      here = least_on_the_way(root + "/sys/fs/cgroup", group, quota_v2);
+      least = stricter(least, least_on_the_way(root + "/sys/fs/cgroup", group, quota_v2));
     } else if (names_cpu(controllers)) {
-      here = least_on_the_way(root + "/sys/fs/cgroup/cpu", group, quota_v1);
+      least = stricter(least, least_on_the_way(root + "/sys/fs/cgroup/cpu", group, quota_v1));
     }
-    if (here != 0) least = least == 0 ? here : std::min(least, here);
   }
   return least;
 }
 
 int processors_of_process() {
-  int count = static_cast<int>(std::thread::hardware_concurrency());  // by affinity, in glibc
-  const int granted = processors_by_quota("");
-  if (granted != 0) count = std::min(count, granted);
-  return std::max(count, 1);
+  const auto count =
+      static_cast<int>(std::thread::hardware_concurrency());  // by affinity, in glibc
+  return std::max(stricter(count, processors_by_quota("")), 1);
 }
 
 }  // namespace graft

@@ -67,10 +67,7 @@ Team& Team::own() {
   static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
   static_cast<void>(registered);
   thread_local std::unique_ptr<Team> team;
-  if (team == nullptr || team->forks_ != forks) {
-    team = std::make_unique<Team>();
-    team->forks_ = forks;
-  }
+  if (team == nullptr || team->forks_ != forks) team = std::make_unique<Team>();
   return *team;
 }
 
@@ -85,6 +82,8 @@ int Team::piece() {
 int Team::pieces() {
   return place.pieces;
 }
+
+Team::Team() : forks_(forks) {}
 
 Team::~Team() {
   if (forks_ != forks) {  // its workers stayed in the parent: nothing can end them here
@@ -119,8 +118,7 @@ void Team::open(int pieces, Body body, void* context) {
 }
 
 void Team::close() {
-  const int pieces = pieces_;
-  for (int i = 1; i < pieces; ++i) take_and_run(*seats_[static_cast<std::size_t>(i - 1)], i);
+  for (int i = 1; i < pieces_; ++i) take_and_run(*seats_[static_cast<std::size_t>(i - 1)], i);
   await_others();
   place = {};
 }

@@ -28,7 +28,7 @@ class Team {
   static int piece();
   static int pieces();
 
-  Team() = default;
+  Team();
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
@@ -56,7 +56,7 @@ class Team {
   void await_others();
 
   std::vector<std::unique_ptr<Seat>> seats_;
-  int forks_ = 0;  // of this process before the team was made
+  const int forks_;  // of this process before the team was made
 
   // The work in hand, settled before it is offered.
   Body body_ = nullptr;

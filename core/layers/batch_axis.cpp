@@ -37,6 +37,7 @@ bool ends_in_rows(const Shape& from, int axis, std::int64_t behind, const Shape&
 std::optional<BatchAxis> reshaped_batch_axis(const Shape& from, const BatchAxis& axis,
                                              const Shape& to, std::int64_t batch,
                                              const std::vector<std::int64_t>& target) {
+  if (from.size() == 0) return std::nullopt;
   const std::int64_t before = from.size(0, axis.axis) * axis.outer;
   const std::int64_t behind = from.size() / (before * batch);
   std::optional<BatchAxis> best;
@@ -61,6 +62,8 @@ std::optional<BatchAxis> reshaped_batch_axis(const Shape& from, const BatchAxis&
 }
 
 Tensor one_of_equal(const Tensor& tensor, int axis) {
+  constexpr int kByte = 8;
+  if (bits_of(tensor.dtype()) < kByte) return {};
   const Shape& shape = tensor.shape();
   const std::size_t part = bytes_of(tensor.dtype(), shape.size(axis + 1, shape.rank()));
   std::vector<std::int64_t> dims = shape.dims();

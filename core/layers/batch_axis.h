@@ -24,13 +24,14 @@ std::optional<BatchAxis> find_batch_axis(const Shape& at_small, const Shape& at_
 /// `batch`. Where several axes could hold it, as those of length 1 can, it is one that holds
 /// nothing else, or one that `target` leaves open (-1); among these, samples are joined before rows
 /// of one length ([T,B,D] to [T*B,D]), and rows that are split go to the samples ([T,B,D] to
-/// [T,B*h,d]). Then it is the one in the same place. Nullopt when no axis can.
+/// [T,B*h,d]). Then it is the one in the same place. Nullopt when no axis can, and where there are
+/// no elements.
 std::optional<BatchAxis> reshaped_batch_axis(const Shape& from, const BatchAxis& axis,
                                              const Shape& to, std::int64_t batch,
                                              const std::vector<std::int64_t>& target);
 
 /// The part along `axis` that all parts are equal to, with a dim of 1 there; not defined where they
-/// differ.
+/// differ, or where elements are no whole bytes (strings, packed integers).
 Tensor one_of_equal(const Tensor& tensor, int axis);
 
 }  // namespace graft::edit

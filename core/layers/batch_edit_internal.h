@@ -29,7 +29,8 @@ void free_states(BatchEdit& edit, Node& node);
 
 // What these share.
 
-/// The node of the user's model that stands for one of `grown`; null where only `grown` has it.
+/// The node of the user's model that one of `grown` was made of; null where only `grown` has it: it
+/// stood in a function, or is another op there.
 Node* own_node(const BatchEdit& edit, const Node& node);
 /// A constant of integers before a node of the user's model.
 Value* add_ints(BatchEdit& edit, Node& before, const std::vector<std::int64_t>& values);

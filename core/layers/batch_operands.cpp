@@ -94,9 +94,10 @@ void free_states(BatchEdit& edit, Node& node) {
     const Value* const value = node.input(state);
     if (value == nullptr || edit.probe.axis_of(value)) continue;
     const Value* const old = edit.probe.old().find(value->name());
-    if (old != nullptr && is_zero(constant_of(old))) {
+    Node* const user = own_node(edit, node);
+    if (user != nullptr && old != nullptr && is_zero(constant_of(old))) {
       node.set_input(state, nullptr);
-      if (Node* const user = own_node(edit, node)) user->set_input(state, nullptr);
+      user->set_input(state, nullptr);
     } else {
       repeat(edit, node, state, axis);
     }

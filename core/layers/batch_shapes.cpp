@@ -25,9 +25,10 @@ bool gives(Node& node, const Shape& wanted) {
 /// The Reshape reads a constant; allowzero does not matter, since no dim is 0.
 void set_target(BatchEdit& edit, const Node& node, const Ints& target) {
   Node* const user = own_node(edit, node);
-  if (user == nullptr || !user->is("Reshape")) {
-    fail(ErrorKind::unsupported, "set_batch: ", node.label(), ", which stands for an older op of ",
-         "the model, holds the batch ", edit.probe.batch());
+  if (user == nullptr) {
+    fail(ErrorKind::unsupported, "set_batch: ", node.label(),
+         ", which stands for a function or an older op of the model, holds the batch ",
+         edit.probe.batch(), "; export the model with a free batch instead");
   }
   if (user->attributes.has("shape")) return user->attributes.set({"shape", target});
   user->set_input(1, add_ints(edit, *user, target));
@@ -38,8 +39,12 @@ void set_target(BatchEdit& edit, const Node& node, const Ints& target) {
 Node* own_node(const BatchEdit& edit, const Node& node) {
   for (int i = 0; i < node.output_count(); ++i) {
     const Value* const output = node.output(i);
-    Value* const user = output == nullptr ? nullptr : edit.graph.find(output->name());
-    if (user != nullptr) return user->producer();
+    const Value* const user = output == nullptr ? nullptr : edit.graph.find(output->name());
+    if (user == nullptr) continue;
+    Node* const made = user->producer();
+    const bool is_same =
+        made != nullptr && made->op_type() == node.op_type() && made->domain() == node.domain();
+    return is_same ? made : nullptr;
   }
   return nullptr;
 }

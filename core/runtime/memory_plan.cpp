@@ -7,11 +7,12 @@
 #include "core/runtime/occupancy.h"
 
 namespace graft {
-namespace {
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
 }
+
+namespace {
 
 int step_count(const std::vector<Lifetime>& lifetimes) {
   int last = -1;

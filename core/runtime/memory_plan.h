@@ -12,6 +12,9 @@ struct Lifetime {
   int last;
 };
 
+/// `bytes`, rounded up to Device::kAlignment.
+std::size_t aligned(std::size_t bytes);
+
 struct MemoryPlan {
   /// Where each buffer starts, aligned to Device::kAlignment.
   std::vector<std::size_t> offsets;

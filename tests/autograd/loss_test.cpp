@@ -224,6 +224,8 @@ TEST(LossSpec, SaysWhatALossTakes) {
   EXPECT_THAT(fails("cross_entropy:weights=1,,2"), HasSubstr("wanted numbers of at least 0"));
   EXPECT_THAT(fails("cross_entropy:ignore_index=1.5"), HasSubstr("wanted a whole number"));
   EXPECT_THAT(fails("nll:reduction=none"), HasSubstr("wanted mean or sum"));
+  EXPECT_THAT(fails("focal:alpha=1.000005"), HasSubstr("wanted a number from 0 to 1"));
+  EXPECT_THAT(fails("ctc:zero_infinity=7"), HasSubstr("wanted 0 or 1"));
 }
 
 TEST(Loss, EveryNameIsALoss) {

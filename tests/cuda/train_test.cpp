@@ -165,6 +165,48 @@ TEST(TrainOnCard, AccumulatesGivesGradientsAndTies) {
   }
 }
 
+TEST(TrainOnCard, GoesOnFromAStateOfTheCpu) {
+  Model here = make_net("mlp", kImage, 3, 1);
+  Model there = make_net("mlp", kImage, 3, 1);
+  TrainStep reference(here, on_cpu());
+  losses(reference, 2);
+  TrainStep step(there, on_card());
+  step.load_state(clone(reference.state()));
+  expect_near(losses(step, 2), losses(reference, 2));
+}
+
+/// y = x w in f16.
+Model narrow_model() {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f16, SymShape{4, 2}});
+  const Tensor content = Tensor::from<float>({2, 2}, {1, 2, 3, 4}).cast(DType::f16);
+  Value* const w = graph.add_initializer("w", content);
+  graph.add_output(graph.add_node("MatMul", "", {x, w}, {"y"})->output());
+  return model;
+}
+
+TEST(TrainOnCard, SixteenBitsTrainAsOnTheCpu) {
+  Model here = narrow_model();
+  Model there = narrow_model();
+  TrainOptions cpu_options = on_cpu();
+  TrainOptions card_options = on_card();
+  cpu_options.loss = card_options.loss = mse();
+  TrainStep reference(here, cpu_options);
+  TrainStep step(there, card_options);
+  const Tensor x = test::random_tensor({4, 2}, 1).cast(DType::f16);
+  const Tensor target = Tensor::zeros(DType::f32, {4, 2});
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(step.run({x}, target), reference.run({x}, target), 1e-4F);
+}
+
+TEST(TrainOnCard, TargetsOnTheCardAreJudged) {
+  const Tensor labels = test::cyclic_labels(6, 3).to(device(kCard));
+  const Loss loss = loss_from_spec("cross_entropy:ignore_index=0");
+  check_class_targets(loss, labels, 3);
+  EXPECT_EQ(count_judged(loss, labels), 4);
+}
+
 TEST(TrainOnCard, TrainerFitsAndEvaluates) {
   const Tensor images = test::random_tensor({60, 1, 2, 2}, 5);
   Tensor labels = Tensor::empty(DType::i64, {60});

@@ -98,7 +98,8 @@ std::string cuda_text() {
     if (KernelRegistry::instance().find(DeviceKind::cuda, def.name, def.domain).empty()) continue;
     names += text(names.empty() ? "" : ", ", def.name);
   }
-  return names.empty() ? "No op has a CUDA kernel." : text("With a CUDA kernel: ", names, ".");
+  return names.empty() ? "This build has no CUDA kernels (gpu.md)."
+                       : text("With a CUDA kernel: ", names, ".");
 }
 
 std::string page() {

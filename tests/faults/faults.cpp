@@ -26,8 +26,7 @@ std::uint64_t wanted_number = 0;
 
 /// Counts; whether this one meets the fault.
 bool meets() {
-  if (++seen != wanted_number) return false;
-  return true;
+  return ++seen == wanted_number;
 }
 
 constexpr int kMostFrames = 30;
@@ -38,9 +37,8 @@ constexpr int kMostFrames = 30;
   return ::backtrace(frames, kMostFrames);
 }();
 
-/// Whether the allocation is made on behalf of protobuf, of the code that it generated, of oneDNN
-/// or of OpenMP: the first leak without memory, the others end the process or step on a null
-/// pointer.
+/// Whether the allocation is made on behalf of protobuf, of the code that it generated or of
+/// oneDNN: the first leak without memory, the last steps on a null pointer.
 bool is_made_for_others() {
   void* frames[kMostFrames];
   const int count = ::backtrace(frames, kMostFrames);
@@ -49,7 +47,7 @@ bool is_made_for_others() {
     if (::dladdr(frames[i], &info) == 0) continue;
     const std::string_view file = info.dli_fname == nullptr ? "" : info.dli_fname;
     const std::string_view function = info.dli_sname == nullptr ? "" : info.dli_sname;
-    for (const char* const library : {"libprotobuf", "libdnnl", "libgomp"}) {
+    for (const char* const library : {"libprotobuf", "libdnnl"}) {
       if (file.find(library) != std::string_view::npos) return true;
     }
     for (const char* const space : {"10graft_onnx", "6google8protobuf"}) {

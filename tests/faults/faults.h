@@ -42,7 +42,7 @@ struct Work {
 /// the fault once. Each of these must end within a minute, in success, in a graft::Error or in
 /// std::bad_alloc, free what it allocated, close what it opened, and pass the check. Of many
 /// hundred allocations some are tried; all when GRAFT_ALL_FAULTS is in the environment. Allocations
-/// of protobuf, oneDNN and OpenMP do not fail. Returns how many were tried.
+/// of protobuf and oneDNN do not fail. Returns how many were tried.
 int meet_every(Fault fault, const Work& work);
 
 }  // namespace graft::testing

@@ -67,7 +67,7 @@ float element_of(const Model& model) {
 class Faults : public ::testing::Test {
  protected:
   Faults() {
-    set_thread_count(1);  // libgomp ends the process when it finds no memory for a thread
+    set_thread_count(1);  // workers stay, which would be blocks that were not freed
     std::thread([] {}).join();
   }
 

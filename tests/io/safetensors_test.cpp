@@ -138,6 +138,14 @@ TEST(Safetensors, RefusesHeadersThatContradictThemselves) {
   }
 }
 
+TEST(Safetensors, RefusesListsThatAreNestedAMillionTimes) {
+  constexpr std::size_t kMany = 1'000'000;
+  const std::string lists = std::string(kMany, '[') + std::string(kMany, ']');
+  const std::string header =
+      R"({"a":{"dtype":"F32","shape":[)" + lists + R"(],"data_offsets":[0,4]}})";
+  expect_error(ErrorKind::io, "lists in lists", [&] { load(file_of(header, 4)); });
+}
+
 TEST(Safetensors, AHeaderOfTerabytesIsRefusedBeforeItIsRead) {
   std::string bytes = kWritten;
   bytes[6] = '\1';

@@ -12,34 +12,14 @@
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 #include "core/runtime/plan.h"
+#include "tests/sweep/sample_case.h"
 #include "tests/sweep/sample_graph.h"
 #include "tests/sweep/sample_layout.h"
 
 namespace graft::test {
 namespace {
 
-struct Case {
-  const OpDef* def;
-  Sample sample;
-};
-
-void PrintTo(const Case& one, std::ostream* out) {
-  *out << one.def->name << " on sample " << one.sample.name;
-}
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  for (const OpDef& def : OpRegistry::instance().all()) {
-    for (Sample& sample : def.samples()) cases.push_back({&def, std::move(sample)});
-  }
-  return cases;
-}
-
-std::string case_name(const testing::TestParamInfo<Case>& info) {
-  return std::string(info.param.def->name) + "_" + info.param.sample.name;
-}
-
-class SampleTest : public testing::TestWithParam<Case> {
+class SampleTest : public testing::TestWithParam<SampleCase> {
  protected:
   const OpDef& def() const { return *GetParam().def; }
   const Sample& sample() const { return GetParam().sample; }
@@ -376,7 +356,9 @@ TEST_P(SampleTest, LayoutsAgree) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sweep, SampleTest, testing::ValuesIn(all_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Sweep, SampleTest,
+                         testing::ValuesIn(sample_cases([](const OpDef&) { return true; })),
+                         case_name);
 
 }  // namespace
 }  // namespace graft::test

@@ -236,6 +236,8 @@ TEST(TrainingState, DamagedFilesAreRefused) {
     });
     load("", [&](auto& content) { content.metadata[i].second = "x"; });
   }
+  load("'callback/monitor' names no number",
+       [](auto& content) { content.metadata.emplace_back("callback/monitor", "1"); });
   load("neither of weights", [](auto& content) { content.tensors[0].name = "other"; });
 }
 

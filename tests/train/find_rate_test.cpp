@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/layers/nets.h"
 #include "data/tensor_dataset.h"
 #include "tests/data/test_files.h"
 #include "tests/train/nets.h"
@@ -19,7 +20,6 @@ std::shared_ptr<const Dataset> zeros() {
 TEST(FindRate, EndsBelowWhatDivergesAndChangesNothing) {
   Model model = test::linear_model();
   const std::vector<Tensor> before = test::snapshot(model);
-  const std::vector<Tensor> kept{before[0].clone(), before[1].clone()};
   Trainer trainer(model, {.loss = mse(), .optimizer = SGD{.lr = 0.3F, .momentum = 0.5F}});
   DataLoader loader(zeros(), {.batch = 20});
   const RateFound found = find_rate(trainer, loader, {.lowest = 1e-3F, .highest = 1e3F});
@@ -28,9 +28,24 @@ TEST(FindRate, EndsBelowWhatDivergesAndChangesNothing) {
   EXPECT_LT(found.tried.size(), 100U);
   EXPECT_FLOAT_EQ(found.tried.front().first, 1e-3F);
   const std::vector<Tensor> after = test::snapshot(model);
-  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(equal_bits(kept[i], after[i]));
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(equal_bits(before[i], after[i]));
   EXPECT_EQ(trainer.train_step().updates(), 0);
   EXPECT_FLOAT_EQ(trainer.train_step().learning_rate(), 0.3F);
+  EXPECT_EQ(loader.epoch(), 0);
+}
+
+TEST(FindRate, ATrainerIsAsItWasBehindABatchThatDoesNotFit) {
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  const std::vector<Tensor> before = test::snapshot(model);
+  Tensor labels = Tensor::zeros(DType::i64, {20});
+  labels.values<std::int64_t>()[19] = 2;
+  DataLoader loader(tensor_dataset({{"x", test::random_tensor({20, 1, 2, 2}, 5)}}, {"y", labels}),
+                    {.batch = 10});
+  Trainer trainer(model);
+  testing::expect_error(ErrorKind::argument, "class index 2", [&] { find_rate(trainer, loader); });
+  const std::vector<Tensor> after = test::snapshot(model);
+  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(equal_bits(before[i], after[i]));
+  EXPECT_EQ(trainer.train_step().updates(), 0);
   EXPECT_EQ(loader.epoch(), 0);
 }
 

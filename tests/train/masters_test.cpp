@@ -6,6 +6,7 @@
 
 #include "core/ops/builder.h"
 #include "data/tensor_dataset.h"
+#include "tests/data/test_files.h"
 #include "tests/train/nets.h"
 #include "train/evaluator.h"
 #include "train/train_step.h"
@@ -13,7 +14,7 @@
 namespace graft {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 /// y = BatchNormalization(x w + b), all of one type.
 Model norm_model(DType type) {
@@ -40,7 +41,7 @@ Tensor batch(DType type) {
   return Tensor::from<float>({4, 2}, {1, -1, 0.5F, 2, -3, 1, 0.25F, 0}).cast(type);
 }
 
-class Masters : public testing::TestWithParam<DType> {};
+class Masters : public ::testing::TestWithParam<DType> {};
 
 /// Each update is far below what 16 bits tell apart at 1, all together are not.
 TEST_P(Masters, SmallUpdatesAddUpAndTheFileGetsThemRounded) {
@@ -92,6 +93,44 @@ TEST_P(Masters, ServeAccumulationTiesAndGradients) {
   EXPECT_EQ(step.gradients().at("w").dtype(), DType::f32);
 }
 
+TEST_P(Masters, GoOnFromAStateWithTheSameBits) {
+  const TrainOptions options{.loss = mse(), .optimizer = AdamW{.lr = 1e-4F}};
+  const auto three_steps = [](TrainStep& step) {
+    std::vector<float> losses;
+    for (int i = 0; i < 3; ++i) {
+      losses.push_back(step.run({batch(GetParam())}, Tensor::zeros(DType::f32, {4, 2})));
+    }
+    return losses;
+  };
+  Model model = norm_model(GetParam());
+  TrainStep step(model, options);
+  const TrainState start = clone(step.state());
+  const std::vector<float> first = three_steps(step);
+  const TrainState middle = clone(step.state());
+  const std::vector<float> second = three_steps(step);
+  Model other = norm_model(GetParam());
+  TrainStep resumed(other, options);
+  resumed.load_state(middle);
+  EXPECT_EQ(three_steps(resumed), second);
+  for (const auto& [name, tensor] : step.state().optimizer) {
+    EXPECT_TRUE(equal_bits(tensor, resumed.state().optimizer.at(name))) << name;
+  }
+  resumed.load_state(start);
+  EXPECT_EQ(three_steps(resumed), first);
+}
+
+TEST_P(Masters, AStateWithoutThemIsRefused) {
+  Model model = norm_model(GetParam());
+  TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.1F}});
+  step.run({batch(GetParam())}, Tensor::zeros(DType::f32, {4, 2}));
+  TrainState state = clone(step.state());
+  state.optimizer["w.master"] = state.optimizer.at("w.master").cast(DType::f16);
+  testing::expect_error(ErrorKind::argument, "'w.master' as f16[2,2]",
+                        [&] { step.load_state(state); });
+  state.optimizer.clear();
+  testing::expect_error(ErrorKind::argument, "keeps as 'master'", [&] { step.load_state(state); });
+}
+
 /// The loss of 16-bit predictions is computed and read as f32.
 TEST_P(Masters, EvaluationReadsTheLossOfNarrowModels) {
   const Model model = norm_model(GetParam());
@@ -107,7 +146,7 @@ TEST_P(Masters, EvaluationReadsTheLossOfNarrowModels) {
   EXPECT_EQ(narrow.accuracy, wide.accuracy);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Masters, testing::Values(DType::f16, DType::bf16),
+INSTANTIATE_TEST_SUITE_P(Types, Masters, ::testing::Values(DType::f16, DType::bf16),
                          [](const auto& type) { return text(type.param); });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/kernels/matmul.h"
+#include "core/ops/kernels/product.h"
 #include "core/ops/kernels/strided.h"
 
 namespace graft {
@@ -55,6 +56,17 @@ void MatMulProblem::append_batch_axis(std::int64_t dim, std::int64_t a_step, std
   batch.push_back(dim);
   a_steps.push_back(a_step);
   b_steps.push_back(b_step);
+}
+
+ProductSpec product_of_rows(const MatMulProblem& p, std::int64_t rows) {
+  return {.m = rows,
+          .n = p.n,
+          .k = p.k,
+          .lda = p.transposes_a ? p.m : p.k,
+          .ldb = p.transposes_b ? p.k : p.n,
+          .ldc = p.n,
+          .transposes_a = p.transposes_a,
+          .transposes_b = p.transposes_b};
 }
 
 std::int64_t MatMulProblem::batch_size() const {

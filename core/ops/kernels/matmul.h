@@ -7,6 +7,8 @@
 
 namespace graft {
 
+struct ProductSpec;
+
 /// Which inputs a product reads; c: none when negative.
 struct MatMulOperands {
   int a = 0;
@@ -42,6 +44,9 @@ struct MatMulProblem {
  private:
   void append_batch_axis(std::int64_t dim, std::int64_t a_step, std::int64_t b_step);
 };
+
+/// The product of `rows` rows of a' by b', of one entry of a batch, into rows that lie `p.n` apart.
+ProductSpec product_of_rows(const MatMulProblem& p, std::int64_t rows);
 
 /// Vector times matrix, of f32 and f64; empty for other products.
 Kernel make_matvec(KernelRequest& request);

@@ -1,9 +1,9 @@
 #include "core/ops/move/slice.h"
-#include "core/ops/move/move_lowering.h"
 
 #include <algorithm>
 #include <limits>
 
+#include "core/ops/move/move_lowering.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 

@@ -11,16 +11,9 @@ namespace {
 
 template <class T>
 void multiply_one(const MatMulProblem& p, const T* a, const T* b, T* y) {
-  eigen_multiply(ProductSpec{.m = p.m,
-                             .n = p.n,
-                             .k = p.k,
-                             .lda = p.transposes_a ? p.m : p.k,
-                             .ldb = p.transposes_b ? p.k : p.n,
-                             .ldc = p.n,
-                             .transposes_a = p.transposes_a,
-                             .transposes_b = p.transposes_b,
-                             .adds = p.beta != 0.0F},
-                 static_cast<T>(p.alpha), a, b, y);
+  ProductSpec spec = product_of_rows(p, p.m);
+  spec.adds = p.beta != 0.0F;
+  eigen_multiply(spec, static_cast<T>(p.alpha), a, b, y);
 }
 
 template <class T>

@@ -81,7 +81,7 @@ struct Lattice {
   }
   /// What a mean divides this sample's loss by, beside the batch.
   double weight() const {
-    if (setup.reduction != CtcReduction::mean) return 1.0;
+    if (setup.reduction != LossReduction::mean) return 1.0;
     return static_cast<double>(std::max<std::int64_t>(length, 1) * setup.batch);
   }
 };
@@ -107,11 +107,11 @@ void run_loss(const CtcSetup& setup, const KernelArgs& args) {
   T* const y = args.output<T>();
   double sum = 0.0;
   for (std::int64_t b = 0; b < setup.batch; ++b) {
-    if (setup.reduction == CtcReduction::none) y[b] = static_cast<T>(losses[b]);
+    if (setup.reduction == LossReduction::none) y[b] = static_cast<T>(losses[b]);
     sum += losses[b];
   }
-  if (setup.reduction == CtcReduction::sum) *y = static_cast<T>(sum);
-  if (setup.reduction == CtcReduction::mean) *y = static_cast<T>(setup.batch == 0 ? kNaN : sum);
+  if (setup.reduction == LossReduction::sum) *y = static_cast<T>(sum);
+  if (setup.reduction == LossReduction::mean) *y = static_cast<T>(setup.batch == 0 ? kNaN : sum);
 }
 
 /// Gradient of one sample times `scale`, into rows of zeros; alpha: [steps, states].
@@ -151,7 +151,7 @@ void run_grad(const CtcSetup& setup, const KernelArgs& args) {
                     static_cast<T>(lattice.is_valid ? 0.0 : kNaN));
       }
       if (!lattice.is_valid) continue;
-      const std::int64_t at = setup.reduction == CtcReduction::none ? b : 0;
+      const std::int64_t at = setup.reduction == LossReduction::none ? b : 0;
       const double scale = static_cast<double>(args.input<T>(0)[at]) / lattice.weight();
       double* const alpha = static_cast<double*>(args.workspace) + b * lattice_size;
       add_gradient(lattice, scale, alpha, alpha + setup.steps * setup.most_states(), dx);

@@ -85,7 +85,7 @@ struct Lattice {
   }
   /// What a mean divides this sample's loss by, beside the batch.
   __device__ double weight() const {
-    if (setup.reduction != CtcReduction::mean) return 1.0;
+    if (setup.reduction != LossReduction::mean) return 1.0;
     return static_cast<double>((length < 1 ? 1 : length) * setup.batch);
   }
 };
@@ -128,14 +128,14 @@ struct SumSamples {
   const double* losses;
   T* y;
   __device__ void operator()(std::int64_t, const BlockTeam& team) const {
-    if (setup.reduction == CtcReduction::none) {
+    if (setup.reduction == LossReduction::none) {
       for (std::int64_t b = team.rank; b < setup.batch; b += BlockTeam::size) {
         y[b] = static_cast<T>(losses[b]);
       }
       return;
     }
     const double sum = team_sum(team, setup.batch, [&](std::int64_t b) { return losses[b]; });
-    const bool is_mean_of_nothing = setup.reduction == CtcReduction::mean && setup.batch == 0;
+    const bool is_mean_of_nothing = setup.reduction == LossReduction::mean && setup.batch == 0;
     if (team.rank == 0) {
       *y = static_cast<T>(is_mean_of_nothing ? device_math::not_a_number<double>() : sum);
     }
@@ -167,8 +167,9 @@ struct SampleGradient {
                              ? device_math::not_a_number<double>()
                              : 0.0;
     const bool has_paths = lattice.is_valid && !is_infinite;
-    const double scale = static_cast<double>(dloss[setup.reduction == CtcReduction::none ? b : 0]) /
-                         lattice.weight();
+    const double scale =
+        static_cast<double>(dloss[setup.reduction == LossReduction::none ? b : 0]) /
+        lattice.weight();
     double* const betas = alpha + setup.steps * states;
     for (std::int64_t t = setup.steps; t-- > 0;) {
       double* const share = alpha + t * states;

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/ops/kernel.h"
+#include "core/ops/train/loss_setup.h"
 
 namespace graft {
-
-enum class CtcReduction { none, sum, mean };
 
 /// What one CtcLoss or CtcLossGrad says, decoded: log-probabilities [steps, batch, classes], labels
 /// [batch, most_labels].
@@ -19,12 +17,8 @@ struct CtcSetup {
         classes(request.shape(first)[2]),
         most_labels(request.shape(first + 1)[1]),
         blank(request.attributes().get_int("blank", 0)),
-        zero_infinity(request.attributes().get_int("zero_infinity", 0) != 0) {
-    const std::string text = request.attributes().get_string("reduction", "mean");
-    reduction = text == "none"  ? CtcReduction::none
-                : text == "sum" ? CtcReduction::sum
-                                : CtcReduction::mean;
-  }
+        zero_infinity(request.attributes().get_int("zero_infinity", 0) != 0),
+        reduction(loss_reduction(request.attributes())) {}
 
   std::int64_t steps;
   std::int64_t batch;
@@ -32,7 +26,7 @@ struct CtcSetup {
   std::int64_t most_labels;
   std::int64_t blank;
   bool zero_infinity;
-  CtcReduction reduction;
+  LossReduction reduction;
 
   std::int64_t most_states() const { return 2 * most_labels + 1; }
 };

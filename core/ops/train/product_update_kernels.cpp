@@ -118,17 +118,6 @@ MatMulProblem gradient_product(const KernelRequest& request) {
   return p;
 }
 
-ProductSpec product_of_rows(const MatMulProblem& p, std::int64_t rows) {
-  return {.m = rows,
-          .n = p.n,
-          .k = p.k,
-          .lda = p.transposes_a ? p.m : p.k,
-          .ldb = p.transposes_b ? p.k : p.n,
-          .ldc = p.n,
-          .transposes_a = p.transposes_a,
-          .transposes_b = p.transposes_b};
-}
-
 void take_parameter(const KernelArgs& args, std::size_t bytes) {
   if (args.inputs[0] != args.outputs[0] && bytes > 0) {
     std::memcpy(args.outputs[0], args.inputs[0], bytes);

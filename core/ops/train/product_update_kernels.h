@@ -56,8 +56,6 @@ template <class T>
 const T* right_operand(const KernelArgs& args) {
   return static_cast<const T*>(args.inputs.back());
 }
-/// Those of the product of `rows` of its rows into rows that lie `p.n` apart.
-ProductSpec product_of_rows(const MatMulProblem& p, std::int64_t rows);
 
 /// Copies the parameter to the output, which in a plan is the parameter itself.
 void take_parameter(const KernelArgs& args, std::size_t bytes);

@@ -172,6 +172,32 @@ TEST(ChangeBatchRefuses, WhatMixesSamples) {
   EXPECT_EQ(error_of([&] { edit::change_batch(changed, 0); }).kind(), ErrorKind::argument);
 }
 
+/// my.with_token(x) = Concat(token, x).
+Function with_token() {
+  Function function{.domain = "my", .name = "with_token"};
+  function.opset_imports = {{"", 17}};
+  function.body = std::make_unique<Graph>("with_token");
+  Graph& body = *function.body;
+  Value* const x = body.add_input("x", {});
+  Node* const token =
+      body.add_node("Constant", "", {}, {"token"}, {{"value", numbers({1, 1, 3}, 7)}});
+  body.add_output(
+      body.add_node("Concat", "", {token->output(), x}, {"y"}, {{"axis", 1}})->output());
+  return function;
+}
+
+TEST(ChangeBatchRefuses, WhatAFunctionOfTheFileBakes) {
+  Export e({1, 2, 3});
+  Graph& graph = e.model.graph();
+  e.model.set_opset("my", 1);
+  e.model.functions.push_back(with_token());
+  graph.add_output(graph.add_node("with_token", "my", {graph.find("x")}, {"y"})->output());
+  const Error error = error_of([&] { edit::change_batch(e.model, 5); });
+  EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+  EXPECT_THAT(error.what(), HasSubstr("made for a batch of 1"));
+  EXPECT_EQ(graph.inputs()[0]->known_shape(), Shape({1, 2, 3}));
+}
+
 TEST(ChangeBatchRefuses, OutputsWithoutABatch) {
   Export e({1, 3});
   Model model = e.with(reduce_mean(e.x(), {}, false));
@@ -191,6 +217,7 @@ TEST(ReshapedBatchAxis, IsWhereTheElementsOfASampleAre) {
   EXPECT_EQ(behind({14, 3}, {0, 2}, {2, 7, 3}, 7), "1 outer 1");
   EXPECT_EQ(behind({2, 7, 6}, {1, 1}, {2, 21, 2}, 7), "1 outer 1");
   EXPECT_EQ(behind({2, 7, 3}, {1, 1}, {7, 6}, 7), "none");
+  EXPECT_EQ(behind({0, 7, 3}, {1, 1}, {0, 21}, 7), "none") << "no elements are anywhere";
 }
 
 /// Of the axes that may hold a batch of 1.
@@ -201,6 +228,17 @@ TEST(ReshapedBatchAxis, OfOneIsTheUsualOne) {
   EXPECT_EQ(behind({5, 1, 4}, {1, 1}, {5, 2, 2}, 1), "1 outer 1") << "heads beside samples";
   EXPECT_EQ(behind({1, 4}, {0, 1}, {1, 1, 4}, 1, {1, -1, 4}), "1 outer 1");
   EXPECT_EQ(behind({1, 4}, {0, 1}, {1, 1, 4}, 1), "0 outer 1");
+}
+
+TEST(OneOfEqual, IsThePartThatIsRepeated) {
+  const Tensor rows = Tensor::from<float>({2, 2, 1}, {1, 1, 2, 2});
+  const Tensor one = edit::one_of_equal(rows, 1);
+  EXPECT_EQ(one.shape(), Shape({2, 1, 1}));
+  EXPECT_THAT(one.values<const float>(), testing::ElementsAre(1, 2));
+  EXPECT_FALSE(edit::one_of_equal(rows, 0).defined());
+  EXPECT_FALSE(edit::one_of_equal(Tensor::from_strings({2}, {"a", "b"}), 0).defined());
+  const Tensor packed = Tensor::from_bytes(DType::i4, {3, 3}, "\0\0\0\0", 5);
+  EXPECT_FALSE(edit::one_of_equal(packed, 0).defined());
 }
 
 }  // namespace
