@@ -72,7 +72,7 @@ Kernel make_gather_grad(KernelRequest& request) {
         device->fill(args.output<void>(), 0, bytes);
         start_links(RowKey<Index>{args.input<Index>(1), by.dim}, keys, by.count, device->stream());
         const TakeUpdates<T> take{args.input<T>(0), args.output<T>(),  keys,          by.count,
-                                  by.inner,         by.dim * by.inner, Reduction::add};
+                                  by.inner,         by.dim * by.inner, ScatterReduction::add};
         start_updates(take, by.outer, device->stream());
       };
     });
@@ -145,7 +145,7 @@ Kernel make_scatter_elements(KernelRequest& request) {
   const std::int64_t count = request.shape(1).size();
   if (count > kMostUpdates || data.rank() > ElementMap<std::int64_t>::kMostAxes) return {};
   request.need_workspace(KeyMemory::bytes(count));
-  const Reduction reduction = reduction_of(request);
+  const ScatterReduction reduction = reduction_of(request);
   const std::size_t bytes = bytes_of(request.dtype(), data.size());
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {

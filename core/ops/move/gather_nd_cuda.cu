@@ -82,7 +82,7 @@ Kernel make_gather_nd(KernelRequest& request) {
 /// elements.
 template <class Begin>
 Kernel scatter_kernel(KernelRequest& request, const TupleLayout& layout, int updates,
-                      Reduction reduction, Begin begin) {
+                      ScatterReduction reduction, Begin begin) {
   Kernel kernel;
   if (!fits(layout)) return kernel;
   request.need_workspace(KeyMemory::bytes(layout.tuples));
@@ -108,7 +108,7 @@ Kernel make_gather_nd_grad(KernelRequest& request) {
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
   return scatter_kernel(
-      request, layout_of(request, dx), 0, Reduction::add,
+      request, layout_of(request, dx), 0, ScatterReduction::add,
       [bytes = bytes_of(request.dtype(), dx.size()), device = &as_cuda(request.device())](
           const KernelArgs& args) { device->fill(args.output<void>(), 0, bytes); });
 }

@@ -15,7 +15,7 @@ struct TakeUpdates {
   std::int64_t count;
   std::int64_t slice;
   std::int64_t table;
-  Reduction reduction;
+  ScatterReduction reduction;
 
   template <class Team>
   __device__ void operator()(std::int64_t row, const Team& team) const {
@@ -35,13 +35,13 @@ struct TakeUpdates {
  private:
   __device__ T combined(T old, T fresh) const {
     switch (reduction) {
-      case Reduction::add:
+      case ScatterReduction::add:
         return old + fresh;
-      case Reduction::mul:
+      case ScatterReduction::mul:
         return old * fresh;
-      case Reduction::max:
+      case ScatterReduction::max:
         return old < fresh ? fresh : old;
-      case Reduction::min:
+      case ScatterReduction::min:
         return fresh < old ? fresh : old;
       default:
         return fresh;
