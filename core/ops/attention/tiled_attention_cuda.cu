@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/attention/tiled_attention.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -254,63 +253,49 @@ bool fits(const AttentionGeometry& n) {
 
 Kernel make_attention(KernelRequest& request) {
   const AttentionGeometry n(request, kAttentionBias);
-  Kernel kernel;
-  if (!fits(n)) return kernel;
+  if (!fits(n)) return {};
   const std::int64_t rows = checked_multiply(n.problems, n.queries);
   request.need_workspace(bytes_of(request.dtype(), checked_multiply(warps_for(rows), n.keys)));
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Attend<T> attend{Operands<T>(n, args, kAttentionBias), args.output<T>(0),
-                             args.output<T>(1), static_cast<T*>(args.workspace)};
-      start_warps(attend, rows, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Attend<T> attend{Operands<T>(n, args, kAttentionBias), args.output<T>(0),
+                           args.output<T>(1), static_cast<T*>(args.workspace)};
+    start_warps(attend, rows, stream);
   });
-  return kernel;
 }
 
 /// The workspace holds dq, then rows of the warps.
 Kernel make_attention_grad(KernelRequest& request) {
   const AttentionGeometry n(request, kAttentionGradBias);
-  Kernel kernel;
-  if (!fits(n)) return kernel;
+  if (!fits(n)) return {};
   const std::int64_t query_rows = checked_multiply(n.problems, n.queries);
   const std::int64_t key_rows = checked_multiply(n.problems, n.keys);
   const std::int64_t dq_size = checked_multiply(query_rows, n.depth);
   const std::int64_t row_size = std::max(checked_multiply(warps_for(query_rows), n.keys),
                                          checked_multiply(warps_for(key_rows), 2 * n.queries));
   request.need_workspace(bytes_of(request.dtype(), dq_size + row_size));
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      auto* const dq = static_cast<T*>(args.workspace);
-      const Gradients<T> g{Operands<T>(n, args, kAttentionGradBias),
-                           args.input<T>(3),
-                           args.input<T>(4),
-                           args.input<T>(5),
-                           dq,
-                           args.output<T>(n.operand(1)),
-                           args.output<T>(n.operand(2)),
-                           dq + dq_size};
-      start_warps(QueryGradient<T>{g}, query_rows, stream);
-      start_warps(KeyGradient<T>{g}, key_rows, stream);
-      start_items(PlaceQueryGradient<T>{n.q, dq, args.output<T>(0), n.queries, n.depth}, dq_size,
-                  stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    auto* const dq = static_cast<T*>(args.workspace);
+    const Gradients<T> g{Operands<T>(n, args, kAttentionGradBias),
+                         args.input<T>(3),
+                         args.input<T>(4),
+                         args.input<T>(5),
+                         dq,
+                         args.output<T>(n.operand(1)),
+                         args.output<T>(n.operand(2)),
+                         dq + dq_size};
+    start_warps(QueryGradient<T>{g}, query_rows, stream);
+    start_warps(KeyGradient<T>{g}, key_rows, stream);
+    start_items(PlaceQueryGradient<T>{n.q, dq, args.output<T>(0), n.queries, n.depth}, dq_size,
+                stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_tiled_attention_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make) {
-    registry.add({.op = op,
-                  .domain = kInternalDomain,
-                  .device = DeviceKind::cuda,
-                  .name = "rows",
-                  .make = make});
-  };
-  add("TiledAttention", make_attention);
-  add("TiledAttentionGrad", make_attention_grad);
+  add_cuda_kernels(registry, "rows",
+                   {{"TiledAttention", make_attention, kInternalDomain},
+                    {"TiledAttentionGrad", make_attention_grad, kInternalDomain}});
 }
 
 }  // namespace graft

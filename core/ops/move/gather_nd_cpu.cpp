@@ -49,8 +49,8 @@ Kernel make_gather_nd(KernelRequest& request) {
 /// order of the tuples. Each thread owns some slices of y and passes by the updates of others, so
 /// the bits are the same for any number of threads.
 template <class T, class Index, class Start>
-void scatter(const TupleLayout& layout, ScatterReduction reduction, const Index* indices, const T* updates,
-             T* y, std::int64_t size, Start&& start) {
+void scatter(const TupleLayout& layout, ScatterReduction reduction, const Index* indices,
+             const T* updates, T* y, std::int64_t size, Start&& start) {
   const std::int64_t slice = layout.slice;
   parallel_for(size / slice, kGrain / slice + 1, [&](std::int64_t first, std::int64_t last) {
     start(first * slice, last * slice);

@@ -1,7 +1,6 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/width.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -50,10 +49,7 @@ Kernel make_reverse_sequence(KernelRequest& request) {
 }  // namespace
 
 void register_reverse_sequence_cuda(KernelRegistry& registry) {
-  registry.add({.op = "ReverseSequence",
-                .device = DeviceKind::cuda,
-                .name = "plain",
-                .make = make_reverse_sequence});
+  add_cuda_kernels(registry, "plain", {{"ReverseSequence", make_reverse_sequence}});
 }
 
 }  // namespace graft

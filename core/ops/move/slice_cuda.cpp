@@ -1,7 +1,6 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/strided_cuda.h"
 #include "core/ops/move/slice.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -36,12 +35,8 @@ Kernel make_slice_grad(KernelRequest& request) {
 }  // namespace
 
 void register_slice_cuda(KernelRegistry& registry) {
-  registry.add({.op = "Slice", .device = DeviceKind::cuda, .name = "strided", .make = make_slice});
-  registry.add({.op = "SliceGrad",
-                .domain = kInternalDomain,
-                .device = DeviceKind::cuda,
-                .name = "strided",
-                .make = make_slice_grad});
+  add_cuda_kernels(registry, "strided",
+                   {{"Slice", make_slice}, {"SliceGrad", make_slice_grad, kInternalDomain}});
 }
 
 }  // namespace graft

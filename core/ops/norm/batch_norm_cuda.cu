@@ -1,9 +1,8 @@
 // A row is a channel: a team sums it up, and passes over it again.
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/moments_cuda.h"
 #include "core/ops/norm/batch_norm.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -244,19 +243,13 @@ Kernel make_training(KernelRequest& request) {
 Kernel make_grad(KernelRequest& request) {
   const ChannelView view(request);
   const FusedActivation activation(request.attributes());
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Differentiate<T> differentiate{args.input<T>(0),  args.input<T>(1),
-                                           args.input<T>(2),  args.input<T>(3),
-                                           args.input<T>(4),  args.input<T>(5),
-                                           args.output<T>(0), args.output<T>(1),
-                                           args.output<T>(2), view,
-                                           Clamp(activation)};
-      start_channels(differentiate, view, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Differentiate<T> differentiate{
+        args.input<T>(0), args.input<T>(1),  args.input<T>(2),  args.input<T>(3),  args.input<T>(4),
+        args.input<T>(5), args.output<T>(0), args.output<T>(1), args.output<T>(2), view,
+        Clamp(activation)};
+    start_channels(differentiate, view, stream);
   });
-  return kernel;
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // Pools of row-major planes. A thread makes one element, of the gradient as well: it asks the
 // windows that hold the element.
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
 #include "core/ops/kernels/window_cuda.h"
 #include "core/ops/pool/pool_geometry.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -320,31 +319,24 @@ template <bool is_average>
 Kernel make_global_pool(KernelRequest& request) {
   const std::int64_t planes = request.output().shape.size();
   const std::int64_t length = request.shape().size(2, request.shape().rank());
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      start_rows(GlobalPool<T, is_average>{args.input<T>(0), args.output<T>(), length}, planes,
-                 length, true, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    start_rows(GlobalPool<T, is_average>{args.input<T>(0), args.output<T>(), length}, planes,
+               length, true, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_pool_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "planes", .make = make});
-  };
-  add("MaxPool", "", make_max_pool);
-  add("MaxPoolGrad", kInternalDomain, make_max_pool_grad);
-  add("MaxPoolWithArgmax", kInternalDomain, make_max_pool_with_argmax);
-  add("MaxPoolGradWithArgmax", kInternalDomain, make_max_pool_grad_with_argmax);
-  add("AveragePool", "", make_average_pool);
-  add("AveragePoolGrad", kInternalDomain, make_average_pool_grad);
-  add("GlobalAveragePool", "", make_global_pool<true>);
-  add("GlobalMaxPool", "", make_global_pool<false>);
+  add_cuda_kernels(registry, "planes",
+                   {{"MaxPool", make_max_pool},
+                    {"MaxPoolGrad", make_max_pool_grad, kInternalDomain},
+                    {"MaxPoolWithArgmax", make_max_pool_with_argmax, kInternalDomain},
+                    {"MaxPoolGradWithArgmax", make_max_pool_grad_with_argmax, kInternalDomain},
+                    {"AveragePool", make_average_pool},
+                    {"AveragePoolGrad", make_average_pool_grad, kInternalDomain},
+                    {"GlobalAveragePool", make_global_pool<true>},
+                    {"GlobalMaxPool", make_global_pool<false>}});
 }
 
 }  // namespace graft
