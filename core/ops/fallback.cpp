@@ -84,12 +84,13 @@ class HostCall {
 
   void* at(std::size_t offset) const { return static_cast<std::byte*>(memory_.get()) + offset; }
 
-  /// In place here if it is in place there.
+  /// In place here if it is in place there. What is empty may have any address.
   void* host_output(const KernelArgs& args, std::size_t index) const {
     if (args.outputs[index] == nullptr) return nullptr;
-    const auto same = std::ranges::find(args.inputs, args.outputs[index]);
-    return same == args.inputs.end() ? at(outputs_[index].offset)
-                                     : from_[static_cast<std::size_t>(same - args.inputs.begin())];
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (args.inputs[i] == args.outputs[index] && inputs_[i].bytes > 0) return from_[i];
+    }
+    return at(outputs_[index].offset);
   }
 
   void run() const {

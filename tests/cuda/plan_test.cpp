@@ -7,6 +7,7 @@
 #include "core/device/cuda/emulated/emulator.h"
 #include "core/ops/builder.h"
 #include "core/ops/expr.h"
+#include "core/ops/fallback.h"
 #include "tests/core/error_of.h"
 #include "tests/train/nets.h"
 
@@ -141,6 +142,27 @@ TEST(CudaPlan, FallbackRunsOpsOnTheCpu) {
       EXPECT_NEAR(found[0], to_double(run(reference, x)[1])[0], 1e-5);
     }
   }
+}
+
+/// Plans give values without elements the address 0 of the arena, which others have too.
+TEST(CudaPlan, FallbackKeepsAnEmptyInputApartFromAnOutput) {
+  Graph graph("concat");
+  Value* const c = graph.add_input("c", f32({2, 1}));
+  Value* const empty = graph.add_input("empty", f32({2, 0}));
+  Value* const b = graph.add_input("b", f32({2, 3}));
+  Builder builder(graph);
+  const Attributes settings{{"axis", AttributeValue(std::int64_t{1})}};
+  const Node& node = *builder.node("Concat", "", {c, empty, b}, 1, settings);
+  const PreparedKernel kernel = prepare_fallback(node, card());
+  const Tensor left = Tensor::from<float>({2, 1}, {7, 8}).to(card());
+  const Tensor right = Tensor::from<float>({2, 3}, {1, 2, 3, 4, 5, 6}).to(card());
+  const Tensor y = Tensor::zeros(DType::f32, {2, 4}).to(card());
+  const Tensor state = Tensor::zeros(DType::u64, {1}).to(card());
+  const void* const inputs[] = {left.data(), y.data(), right.data()};
+  void* const outputs[] = {y.data()};
+  kernel.run({inputs, outputs, nullptr, static_cast<const RunState*>(state.data())});
+  card().synchronize();
+  EXPECT_THAT(to_double(y.to(cpu())), testing::ElementsAre(7, 1, 2, 3, 8, 4, 5, 6));
 }
 
 TEST(CudaPlan, UpdatesAVariableWhereItLies) {
