@@ -49,6 +49,28 @@ __device__ std::int64_t row_at(const SequenceRows& rows, std::int64_t problem, s
          row * rows.row_step;
 }
 
+/// The rows of one problem.
+template <class T>
+struct ProblemRows {
+  const T* data;
+  const SequenceRows& rows;
+  std::int64_t problem;
+  std::int64_t count;
+  std::int64_t depth;
+
+  /// Calls store(c, sum over the rows i of weights[i] times their element c) for each column.
+  template <class Store>
+  __device__ void add_up(const WarpTeam& team, const T* weights, Store store) const {
+    for (std::int64_t c = team.rank; c < depth; c += WarpTeam::size) {
+      T total{0};
+      for (std::int64_t i = 0; i < count; ++i) {
+        total += weights[i] * data[row_at(rows, problem, i) + c];
+      }
+      store(c, total);
+    }
+  }
+};
+
 /// The geometry and the operands that forward and backward read.
 template <class T>
 struct Operands {
@@ -124,13 +146,10 @@ struct Attend {
     }
     sum = team.join(sum, Add{});
     team.sync();
-    for (std::int64_t c = team.rank; c < x.value_depth; c += WarpTeam::size) {
-      T total{0};
-      for (std::int64_t j = 0; j < x.keys; ++j) {
-        total += own[j] * x.v[row_at(x.v_rows, problem, j) + c];
-      }
+    const ProblemRows<T> values{x.v, x.v_rows, problem, x.keys, x.value_depth};
+    values.add_up(team, own, [&](std::int64_t c, T total) {
       y[row_at(x.y_rows, problem, i) + c] = x.keys == 0 ? T{0} : total / sum;
-    }
+    });
     if (team.rank == 0) {
       log_sums[row_at(x.sum_rows, problem, i)] = most + device_math::log(sum);
     }
@@ -175,13 +194,8 @@ struct QueryGradient {
       ds[j] = g.score_gradient(problem, i, j, g.probability(problem, i, j));
     }
     team.sync();
-    for (std::int64_t c = team.rank; c < x.depth; c += WarpTeam::size) {
-      T total{0};
-      for (std::int64_t j = 0; j < x.keys; ++j) {
-        total += ds[j] * x.k[row_at(x.k_rows, problem, j) + c];
-      }
-      g.dq[row * x.depth + c] = total;
-    }
+    const ProblemRows<T> keys{x.k, x.k_rows, problem, x.keys, x.depth};
+    keys.add_up(team, ds, [&](std::int64_t c, T total) { g.dq[row * x.depth + c] = total; });
     team.sync();
   }
 };
@@ -201,20 +215,12 @@ struct KeyGradient {
       ds[i] = g.score_gradient(problem, i, j, p[i]);
     }
     team.sync();
-    for (std::int64_t c = team.rank; c < x.depth; c += WarpTeam::size) {
-      T total{0};
-      for (std::int64_t i = 0; i < x.queries; ++i) {
-        total += ds[i] * x.q[row_at(x.q_rows, problem, i) + c];
-      }
-      g.dk[row_at(x.k_rows, problem, j) + c] = total;
-    }
-    for (std::int64_t c = team.rank; c < x.value_depth; c += WarpTeam::size) {
-      T total{0};
-      for (std::int64_t i = 0; i < x.queries; ++i) {
-        total += p[i] * g.dy[row_at(x.y_rows, problem, i) + c];
-      }
-      g.dv[row_at(x.v_rows, problem, j) + c] = total;
-    }
+    const ProblemRows<T> queries{x.q, x.q_rows, problem, x.queries, x.depth};
+    queries.add_up(
+        team, ds, [&](std::int64_t c, T total) { g.dk[row_at(x.k_rows, problem, j) + c] = total; });
+    const ProblemRows<T> gradients{g.dy, x.y_rows, problem, x.queries, x.value_depth};
+    gradients.add_up(
+        team, p, [&](std::int64_t c, T total) { g.dv[row_at(x.v_rows, problem, j) + c] = total; });
     team.sync();
   }
 };
