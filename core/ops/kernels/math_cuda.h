@@ -32,18 +32,6 @@ __device__ inline float tanh(float x) {
 __device__ inline double tanh(double x) {
   return ::tanh(x);
 }
-__device__ inline float expm1(float x) {
-  return ::expm1f(x);
-}
-__device__ inline double expm1(double x) {
-  return ::expm1(x);
-}
-__device__ inline float log1p(float x) {
-  return ::log1pf(x);
-}
-__device__ inline double log1p(double x) {
-  return ::log1p(x);
-}
 template <class T>
 __device__ T sigmoid(T x) {
   return T{1} / (T{1} + exp(-x));

@@ -26,13 +26,6 @@ __device__ inline std::int64_t output_of_tap(const WindowAxis& axis, std::int64_
   return o < axis.output ? o : -1;
 }
 
-/// Where tap `k` of output `o` reads, or -1 outside of the input.
-__device__ inline std::int64_t position_of_tap(const WindowAxis& axis, std::int64_t o,
-                                               std::int64_t k) {
-  const std::int64_t at = o * axis.stride + k * axis.dilation - axis.pad_begin;
-  return at < axis.input ? at : -1;
-}
-
 /// Three numbers of one row-major index.
 struct Place {
   std::int64_t depth;

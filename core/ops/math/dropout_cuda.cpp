@@ -16,7 +16,7 @@ Kernel make_training(KernelRequest& request) {
                               .seed = source.seed,
                               .first_stream = source.first_stream()};
   return [dropout, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-    dropout.run(args.input<float>(0), args.output<float>(), nullptr, &args.run->step, stream);
+    dropout.run(args.input<float>(0), args.output<float>(), &args.run->step, stream);
   };
 }
 
