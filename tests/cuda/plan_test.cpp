@@ -9,16 +9,14 @@
 #include "core/ops/expr.h"
 #include "core/ops/fallback.h"
 #include "tests/core/error_of.h"
+#include "tests/cuda/on_card.h"
 #include "tests/train/nets.h"
 
 namespace graft {
 namespace {
 
+using test::card;
 using testing::HasSubstr;
-
-Device& card() {
-  return device("cuda:emulated");
-}
 
 ValueType f32(const Shape& shape) {
   return {DType::f32, SymShape(shape)};
@@ -187,7 +185,7 @@ TEST(CudaPlan, RefusesToUpdateAVariableElsewhere) {
 }
 
 TEST(CudaPlan, ReadsWhatChangesElsewhereInEachRun) {
-  for (Device* const home : {&cpu(), &card()}) {
+  for (Device* const home : devices()) {
     Device& other = home == &cpu() ? card() : cpu();
     auto graph = small_graph();
     Value* const w = graph->find("w");

@@ -5,6 +5,7 @@
 #include "core/device/cuda/emulated/emulator.h"
 #include "core/ops/builder.h"
 #include "core/runtime/plan.h"
+#include "tests/cuda/on_card.h"
 #include "tests/train/nets.h"
 
 namespace graft {
@@ -39,13 +40,12 @@ Tensor scattered(std::int64_t count, const std::string& reduction, Device& devic
 }
 
 TEST(ScatterOnCard, TakesUpdatesOfAPlaceInTheirOrder) {
-  Device& card = device("cuda:emulated");
   for (const std::int64_t count : {1, 2, 3, 64, 1500}) {
     for (const char* const reduction : {"none", "add", "mul", "max", "min"}) {
       const Tensor wanted = scattered(count, reduction, cpu());
       for (const std::uint64_t seed : {0, 7}) {
         emulated::set_thread_order(seed);
-        EXPECT_TRUE(equal_bits(scattered(count, reduction, card), wanted))
+        EXPECT_TRUE(equal_bits(scattered(count, reduction, test::card()), wanted))
             << count << " updates, " << reduction << ", order " << seed;
       }
       emulated::set_thread_order(0);
