@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/runtime/memory_plan.h"
+
 namespace graft {
-namespace {
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
-}
-
-}  // namespace
 
 InputSlots::InputSlots(std::span<const TensorSpec> inputs, Device& device) : device_(device) {
   bytes_ = aligned(sizeof(RunState));

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/device/device.h"
 #include "core/runtime/occupancy.h"
 
 namespace graft {
 namespace {
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
-}
 
 int step_count(const std::vector<Lifetime>& lifetimes) {
   int last = -1;

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/device/device.h"
+
 namespace graft {
 
 /// A buffer that must exist from step `first` to step `last`, both included.
@@ -11,6 +13,11 @@ struct Lifetime {
   int first;
   int last;
 };
+
+/// The bytes that a buffer takes of a block in which each starts at a multiple of kAlignment.
+inline std::size_t aligned(std::size_t bytes) {
+  return (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
+}
 
 struct MemoryPlan {
   /// Where each buffer starts, aligned to Device::kAlignment.
