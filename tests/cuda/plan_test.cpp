@@ -124,6 +124,21 @@ TEST(CudaPlan, NamesAllOpsWithoutAKernel) {
   EXPECT_THAT(error.what(), HasSubstr("--fallback cpu (Fallback::cpu) runs them on the CPU"));
 }
 
+TEST(CudaPlan, ACopyOverTooManyAxesIsOneOfTheOpsWithoutAKernel) {
+  const auto transposed = [] {
+    auto graph = std::make_unique<Graph>("transposed");
+    Value* const x = graph->add_input("x", f32(Shape(std::vector<std::int64_t>(9, 2))));
+    graph->add_output(Builder(*graph).node("Transpose", "", {x}, 1)->output());
+    return graph;
+  };
+  EXPECT_THAT(error_of([&] { Plan(transposed(), {.device = &card()}); }).what(),
+              HasSubstr("Transpose (1 node)"));
+  Plan plan(transposed(), {.device = &card(), .fallback = Fallback::cpu});
+  Plan reference(transposed());
+  const Tensor x = test::random_tensor(Shape(std::vector<std::int64_t>(9, 2)), 5);
+  expect_equal(run(plan, x), run(reference, x));
+}
+
 TEST(CudaPlan, FallbackRunsOpsOnTheCpu) {
   for (const bool records : {true, false}) {
     auto graph = products();

@@ -19,9 +19,9 @@ Kernel make_slice_grad(KernelRequest& request) {
   const Shape& dy = request.shape();
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
-  if (!is_movable(request.dtype())) return {};
   const SliceView view(dx, slice_grad_ranges(request.node(), dy));
   const DeviceStridedCopy copy(dy.dims(), view.steps, dy.strides());
+  if (!is_movable(request.dtype()) || !copy.fits()) return {};
   const std::size_t width = bytes_of(request.dtype(), 1);
   const std::size_t bytes = bytes_of(request.dtype(), dx.size());
   const bool clears = dy.size() != dx.size();
