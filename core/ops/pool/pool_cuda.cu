@@ -1,5 +1,7 @@
 // Pools of row-major planes. A thread makes one element, of the gradient as well: it asks the
 // windows that hold the element.
+#include <optional>
+
 #include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
@@ -224,94 +226,91 @@ struct GlobalPool {
   }
 };
 
-/// make.operator()<T>(planes, their number, stream), where windows over `x` and the type fit.
-template <class Make>
-Kernel make_pool(const KernelRequest& request, const Shape& x, Make&& make) {
-  Kernel kernel;
-  if (!PoolGeometry::fits(x)) return kernel;
-  const PoolGeometry geometry(request.node(), x);
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = make.template operator()<T>(geometry, as_cuda(request.device()).stream());
-  });
-  return kernel;
+/// What a pool does to an `x` of that shape.
+struct PoolPlan {
+  Planes planes;
+  Planes counted;        ///< by whose windows averages are divided
+  std::int64_t inputs;   ///< elements of x
+  std::int64_t outputs;  ///< elements of y
+};
+
+/// nullopt for windows that kernels do not take.
+std::optional<PoolPlan> plan_of(const KernelRequest& request, const Shape& x) {
+  if (!PoolGeometry::fits(x)) return std::nullopt;
+  const PoolGeometry g(request.node(), x);
+  const bool counts_pads = request.attributes().get_int("count_include_pad", 0) != 0;
+  return PoolPlan{Planes(g.axes), Planes(counted_axes(g.axes, counts_pads)),
+                  g.planes * g.input_plane(), g.planes * g.output_plane()};
 }
 
 Kernel make_max_pool(KernelRequest& request) {
+  const auto plan = plan_of(request, request.shape());
+  if (!plan) return {};
   const bool is_column_major = request.attributes().get_int("storage_order", 0) == 1;
-  const bool has_indices = request.has_output(1);
-  return make_pool(request, request.shape(), [=]<class T>(const PoolGeometry& g, cudaStream_t s) {
-    return Kernel([=, planes = Planes(g.axes),
-                   count = g.planes * g.output_plane()](const KernelArgs& args) {
-      const MaxPool<T> pool{planes,           args.input<T>(0),
-                            args.output<T>(), has_indices ? args.output<std::int64_t>(1) : nullptr,
-                            nullptr,          nullptr,
-                            is_column_major};
-      start_items(pool, count, s);
-    });
-  });
+  return cuda_float_kernel(
+      request, [=, p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        const MaxPool<T> pool{
+            p.planes, args.input<T>(0), args.output<T>(), args.output<std::int64_t>(1),
+            nullptr,  nullptr,          is_column_major};
+        start_items(pool, p.outputs, stream);
+      });
 }
 
 Kernel make_max_pool_with_argmax(KernelRequest& request) {
-  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-    return Kernel(
-        [s, planes = Planes(g.axes), count = g.planes * g.output_plane()](const KernelArgs& args) {
-          const MaxPool<T> pool{planes,  args.input<T>(0), args.output<T>(),
-                                nullptr, nullptr,          args.output<std::uint8_t>(1),
-                                false};
-          start_items(pool, count, s);
-        });
-  });
+  const auto plan = plan_of(request, request.shape());
+  if (!plan) return {};
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        const MaxPool<T> pool{p.planes, args.input<T>(0), args.output<T>(),
+                              nullptr,  nullptr,          args.output<std::uint8_t>(1),
+                              false};
+        start_items(pool, p.outputs, stream);
+      });
 }
 
 /// The workspace holds the position of each maximum.
 Kernel make_max_pool_grad(KernelRequest& request) {
-  request.need_workspace(bytes_of(DType::i32, request.shape(1).size()));
-  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-    return Kernel([s, planes = Planes(g.axes), inputs = g.planes * g.input_plane(),
-                   outputs = g.planes * g.output_plane()](const KernelArgs& args) {
-      auto* const positions = static_cast<std::int32_t*>(args.workspace);
-      const MaxPool<T> find{planes, args.input<T>(0), nullptr, nullptr, positions, nullptr, false};
-      start_items(find, outputs, s);
-      start_items(MaxPoolGrad<T>{planes, args.input<T>(1), positions, nullptr, args.output<T>()},
-                  inputs, s);
-    });
+  const auto plan = plan_of(request, request.shape());
+  if (!plan) return {};
+  request.need_workspace(bytes_of(DType::i32, plan->outputs));
+  return cuda_float_kernel(request, [p = *plan]<class T>(const KernelArgs& args,
+                                                         cudaStream_t stream) {
+    auto* const positions = static_cast<std::int32_t*>(args.workspace);
+    const MaxPool<T> find{p.planes, args.input<T>(0), nullptr, nullptr, positions, nullptr, false};
+    const MaxPoolGrad<T> grad{p.planes, args.input<T>(1), positions, nullptr, args.output<T>()};
+    start_items(find, p.outputs, stream);
+    start_items(grad, p.inputs, stream);
   });
 }
 
 Kernel make_max_pool_grad_with_argmax(KernelRequest& request) {
-  return make_pool(request, request.output().shape,
-                   [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-                     return Kernel([s, planes = Planes(g.axes),
-                                    inputs = g.planes * g.input_plane()](const KernelArgs& args) {
-                       const MaxPoolGrad<T> grad{planes, args.input<T>(0), nullptr,
-                                                 args.input<std::uint8_t>(1), args.output<T>()};
-                       start_items(grad, inputs, s);
-                     });
-                   });
-}
-
-Planes counted_planes(const KernelRequest& request, const PoolGeometry& g) {
-  const bool pads = request.attributes().get_int("count_include_pad", 0) != 0;
-  return Planes(counted_axes(g.axes, pads));
+  const auto plan = plan_of(request, request.output().shape);
+  if (!plan) return {};
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        const MaxPoolGrad<T> grad{p.planes, args.input<T>(0), nullptr, args.input<std::uint8_t>(1),
+                                  args.output<T>()};
+        start_items(grad, p.inputs, stream);
+      });
 }
 
 Kernel make_average_pool(KernelRequest& request) {
-  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-    return Kernel([s, planes = Planes(g.axes), counted = counted_planes(request, g),
-                   count = g.planes * g.output_plane()](const KernelArgs& args) {
-      start_items(AveragePool<T>{planes, counted, args.input<T>(0), args.output<T>()}, count, s);
-    });
-  });
+  const auto plan = plan_of(request, request.shape());
+  if (!plan) return {};
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        start_items(AveragePool<T>{p.planes, p.counted, args.input<T>(0), args.output<T>()},
+                    p.outputs, stream);
+      });
 }
 
 Kernel make_average_pool_grad(KernelRequest& request) {
-  return make_pool(
-      request, request.output().shape, [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-        return Kernel([s, planes = Planes(g.axes), counted = counted_planes(request, g),
-                       count = g.planes * g.input_plane()](const KernelArgs& args) {
-          start_items(AveragePoolGrad<T>{planes, counted, args.input<T>(0), args.output<T>()},
-                      count, s);
-        });
+  const auto plan = plan_of(request, request.output().shape);
+  if (!plan) return {};
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        start_items(AveragePoolGrad<T>{p.planes, p.counted, args.input<T>(0), args.output<T>()},
+                    p.inputs, stream);
       });
 }
 
