@@ -41,12 +41,8 @@ struct DeviceBias {
   }
 };
 
-/// SequenceRows::offset, and on to a row.
 __device__ std::int64_t row_at(const SequenceRows& rows, std::int64_t problem, std::int64_t row) {
-  const std::int64_t group = problem / rows.inner;
-  return rows.first + group / rows.middle * rows.outer_step +
-         group % rows.middle * rows.middle_step + problem % rows.inner * rows.depth +
-         row * rows.row_step;
+  return rows.offset(problem) + row * rows.row_step;
 }
 
 /// The rows of one problem.

@@ -1,12 +1,10 @@
-#include "core/ops/kernels/math_cuda.h"
+#include "core/ops/kernels/index.h"
 #include "core/ops/kernels/width.h"
 #include "core/ops/move/gather_layout.h"
 #include "core/ops/move/scatter_cuda.h"
 
 namespace graft {
 namespace {
-
-using device_math::clamped_index;
 
 int axis_of(const KernelRequest& request, int rank) {
   return normalize_axis(request.attributes().get_int("axis", 0), rank, request.node().label());
@@ -22,7 +20,7 @@ struct Gather {
   __device__ void operator()(std::int64_t i) const {
     const std::int64_t row = i / layout.inner;
     const auto index = static_cast<std::int64_t>(indices[row % layout.count]);
-    const std::int64_t from = row / layout.count * layout.dim + clamped_index(index, layout.dim);
+    const std::int64_t from = row / layout.count * layout.dim + clamp_index(index, layout.dim);
     y[i] = data[from * layout.inner + i % layout.inner];
   }
 };
@@ -50,7 +48,7 @@ struct RowKey {
   const Index* indices;
   std::int64_t dim;
   __device__ std::int64_t operator()(std::int64_t i) const {
-    return clamped_index(static_cast<std::int64_t>(indices[i]), dim);
+    return clamp_index(static_cast<std::int64_t>(indices[i]), dim);
   }
 };
 
@@ -85,7 +83,7 @@ struct ElementMap {
     }
   }
   __device__ std::int64_t operator()(std::int64_t i) const {
-    const std::int64_t index = clamped_index(static_cast<std::int64_t>(indices[i]), dim);
+    const std::int64_t index = clamp_index(static_cast<std::int64_t>(indices[i]), dim);
     std::int64_t offset = index * strides[axis];
     for (int k = rank; k-- > 0;) {
       if (k != axis) offset += i % dims[k] * strides[k];

@@ -1,4 +1,4 @@
-#include "core/ops/kernels/math_cuda.h"
+#include "core/ops/kernels/index.h"
 #include "core/ops/kernels/width.h"
 #include "core/ops/move/gather_layout.h"
 #include "core/ops/move/scatter_cuda.h"
@@ -30,7 +30,7 @@ struct SliceOf {
     std::int64_t slice = tuple / batch_tuples * batch_slices;
     for (int i = 0; i < depth; ++i) {
       const auto index = static_cast<std::int64_t>(indices[tuple * depth + i]);
-      slice += device_math::clamped_index(index, dims[i]) * strides[i];
+      slice += clamp_index(index, dims[i]) * strides[i];
     }
     return slice;
   }

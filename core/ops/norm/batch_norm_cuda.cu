@@ -7,30 +7,6 @@
 namespace graft {
 namespace {
 
-/// FusedActivation on the device.
-struct Clamp {
-  bool is_on;
-  bool is_strict;
-  float lower;
-  float upper;
-
-  explicit Clamp(const FusedActivation& from)
-      : is_on(from.is_on), is_strict(from.is_strict), lower(from.lower), upper(from.upper) {}
-
-  template <class T>
-  __device__ T apply(T x) const {
-    if (!is_on) return x;
-    const T raised = x < static_cast<T>(lower) ? static_cast<T>(lower) : x;
-    return raised > static_cast<T>(upper) ? static_cast<T>(upper) : raised;
-  }
-  template <class T>
-  __device__ bool passes(T x) const {
-    if (!is_on) return true;
-    if (is_strict) return x > static_cast<T>(lower);
-    return !(x < static_cast<T>(lower)) && !(x > static_cast<T>(upper));
-  }
-};
-
 /// Where the elements of a channel lie.
 struct Channel {
   std::int64_t channels;
@@ -75,7 +51,7 @@ struct Train {
   T* new_variance;
   ChannelView view;
   BatchNormSettings by;
-  Clamp clamp;
+  FusedActivation activation;
   /// Of the population variance, for the running one.
   double factor;
 
@@ -97,7 +73,8 @@ struct Train {
     const T slope = static_cast<T>(static_cast<double>(scale[c]) * inv_std);
     for (std::int64_t i = team.rank; i < count; i += Team::size) {
       const std::int64_t at = channel.at(i);
-      y[at] = clamp.apply((x[at] - middle) * slope + bias[c]);
+      const T normalized = (x[at] - middle) * slope + bias[c];
+      y[at] = activation.is_on ? activation.apply(normalized) : normalized;
     }
     if (team.rank > 0) return;
     if (saved_mean != nullptr) saved_mean[c] = middle;
@@ -130,7 +107,7 @@ struct Differentiate {
   T* dscale;
   T* dbias;
   ChannelView view;
-  Clamp clamp;
+  FusedActivation activation;
 
   template <class Team>
   __device__ void operator()(std::int64_t c, const Team& team) const {
@@ -142,8 +119,8 @@ struct Differentiate {
     const T forward_slope = scale[c] * inv_std[c];
     // dy where the activation lets it pass: what was normalized is computed again.
     const auto passed = [&](std::int64_t at) {
-      if (!clamp.is_on) return dy[at];
-      return clamp.passes((x[at] - middle) * forward_slope + bias[c]) ? dy[at] : T{0};
+      if (!activation.is_on) return dy[at];
+      return activation.passes((x[at] - middle) * forward_slope + bias[c]) ? dy[at] : T{0};
     };
     const double sum = team_sum(
         team, count, [&](std::int64_t i) { return static_cast<double>(passed(channel.at(i))); });
@@ -215,7 +192,7 @@ Kernel training(const KernelRequest& request, int saved, int running, double fac
                          at(running, 1),
                          view,
                          by,
-                         Clamp(activation),
+                         activation,
                          factor};
     start_channels(train, view, stream);
   };
@@ -247,7 +224,7 @@ Kernel make_grad(KernelRequest& request) {
     const Differentiate<T> differentiate{
         args.input<T>(0), args.input<T>(1),  args.input<T>(2),  args.input<T>(3),  args.input<T>(4),
         args.input<T>(5), args.output<T>(0), args.output<T>(1), args.output<T>(2), view,
-        Clamp(activation)};
+        activation};
     start_channels(differentiate, view, stream);
   });
 }

@@ -6,16 +6,22 @@
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
-#include "core/ops/kernels/window_cuda.h"
 #include "core/ops/pool/pool_geometry.h"
 
 namespace graft {
 namespace {
 
-using device_window::output_of_tap;
-using device_window::Place;
-using device_window::place_of;
-using device_window::taps_of_output;
+/// Three numbers of one row-major index.
+struct Place {
+  std::int64_t depth;
+  std::int64_t height;
+  std::int64_t width;
+};
+
+__device__ Place place_of(std::int64_t index, std::int64_t height, std::int64_t width) {
+  const std::int64_t row = index / width;
+  return {row / height, row % height, index - row * width};
+}
 
 /// Planes and the windows over each.
 struct Planes {
@@ -36,11 +42,10 @@ struct Window {
   Span width;
 
   __device__ Window(const Planes& planes, const Place& output)
-      : depth(taps_of_output(planes.depth, output.depth)),
-        height(taps_of_output(planes.height, output.height)),
-        width(taps_of_output(planes.width, output.width)) {}
-  __device__ static std::int64_t length(const Span& span) { return span.last - span.first; }
-  __device__ std::int64_t count() const { return length(depth) * length(height) * length(width); }
+      : depth(planes.depth.taps_of_output(output.depth)),
+        height(planes.height.taps_of_output(output.height)),
+        width(planes.width.taps_of_output(output.width)) {}
+  __device__ std::int64_t count() const { return depth.count() * height.count() * width.count(); }
 };
 
 /// Calls visit(position in the plane) for each element of the window of an output, in row-major
@@ -48,15 +53,12 @@ struct Window {
 template <class Visit>
 __device__ void for_each_element(const Planes& p, const Place& output, Visit visit) {
   const Window taps(p, output);
-  const auto at = [](const WindowAxis& axis, std::int64_t o, std::int64_t k) {
-    return o * axis.stride + k * axis.dilation - axis.pad_begin;
-  };
   for (std::int64_t d = taps.depth.first; d < taps.depth.last; ++d) {
     for (std::int64_t h = taps.height.first; h < taps.height.last; ++h) {
       const std::int64_t row =
-          at(p.depth, output.depth, d) * p.height.input + at(p.height, output.height, h);
+          p.depth.position(output.depth, d) * p.height.input + p.height.position(output.height, h);
       for (std::int64_t w = taps.width.first; w < taps.width.last; ++w) {
-        visit(row * p.width.input + at(p.width, output.width, w));
+        visit(row * p.width.input + p.width.position(output.width, w));
       }
     }
   }
@@ -66,11 +68,11 @@ __device__ void for_each_element(const Planes& p, const Place& output, Visit vis
 template <class Visit>
 __device__ void for_each_window(const Planes& p, const Place& at, Visit visit) {
   for (std::int64_t d = p.depth.kernel; d-- > 0;) {
-    const std::int64_t depth = output_of_tap(p.depth, at.depth, d);
+    const std::int64_t depth = p.depth.output_of_tap(at.depth, d);
     for (std::int64_t h = p.height.kernel; depth >= 0 && h-- > 0;) {
-      const std::int64_t height = output_of_tap(p.height, at.height, h);
+      const std::int64_t height = p.height.output_of_tap(at.height, h);
       for (std::int64_t w = p.width.kernel; height >= 0 && w-- > 0;) {
-        const std::int64_t width = output_of_tap(p.width, at.width, w);
+        const std::int64_t width = p.width.output_of_tap(at.width, w);
         if (width < 0) continue;
         const std::int64_t index = (depth * p.height.output + height) * p.width.output + width;
         visit(Place{depth, height, width}, index, Place{d, h, w});
@@ -154,9 +156,8 @@ struct MaxPoolGrad {
   /// Which of the window's elements within the plane the tap meets.
   __device__ std::int64_t count(const Place& output, const Place& tap) const {
     const Window taps(planes, output);
-    return ((tap.depth - taps.depth.first) * Window::length(taps.height) + tap.height -
-            taps.height.first) *
-               Window::length(taps.width) +
+    return ((tap.depth - taps.depth.first) * taps.height.count() + tap.height - taps.height.first) *
+               taps.width.count() +
            tap.width - taps.width.first;
   }
 };
