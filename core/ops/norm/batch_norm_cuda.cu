@@ -157,26 +157,24 @@ void start_channels(const Body& body, const ChannelView& view, cudaStream_t stre
              stream);
 }
 
-template <class T>
 Kernel inference(const KernelRequest& request) {
   const ChannelView view(request);
   const BatchNormSettings by(request.attributes());
-  return [=, size = request.shape().size(),
-          stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+  const std::int64_t size = request.shape().size();
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
     const Infer<T> infer{args.input<T>(0), args.input<T>(1), args.input<T>(2),
                          args.input<T>(3), args.input<T>(4), args.output<T>(),
                          view.channels,    view.inner,       by.epsilon};
     start_items(infer, size, stream);
-  };
+  });
 }
 
 /// `saved`, `running`: the first output of the two that hold them; none where negative.
-template <class T>
 Kernel training(const KernelRequest& request, int saved, int running, double factor) {
   const ChannelView view(request);
   const BatchNormSettings by(request.attributes());
   const FusedActivation activation(request.attributes());
-  return [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
     const auto at = [&](int first, int which) {
       return first < 0 ? nullptr : args.output<T>(first + which);
     };
@@ -195,26 +193,18 @@ Kernel training(const KernelRequest& request, int saved, int running, double fac
                          activation,
                          factor};
     start_channels(train, view, stream);
-  };
+  });
 }
 
 Kernel make_batch_norm(KernelRequest& request) {
-  Kernel kernel;
-  if (!is_one_type(request)) return kernel;
+  if (!is_one_type(request)) return {};
   const bool trains = request.attributes().get_int("training_mode", 0) != 0;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = trains ? training<T>(request, -1, 1, 1.0) : inference<T>(request);
-  });
-  return kernel;
+  return trains ? training(request, -1, 1, 1.0) : inference(request);
 }
 
 Kernel make_training(KernelRequest& request) {
-  Kernel kernel;
   const auto count = static_cast<double>(ChannelView(request).count());
-  const double factor = count > 1 ? count / (count - 1) : 1.0;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = training<T>(request, 1, 3, factor); });
-  return kernel;
+  return training(request, 1, 3, count > 1 ? count / (count - 1) : 1.0);
 }
 
 Kernel make_grad(KernelRequest& request) {
