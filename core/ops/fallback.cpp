@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/parallel.h"
+#include "core/ops/kernels/workspace.h"
 
 namespace graft {
 namespace {
@@ -41,36 +42,22 @@ void say_once(const Node& node, const Device& device) {
   if (said.insert(line).second) std::clog << "graft: " << line;
 }
 
-/// Values one behind the other in host memory.
-class HostLayout {
- public:
-  std::size_t reserve(std::size_t bytes) {
-    const std::size_t offset = bytes_;
-    bytes_ += (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
-    return offset;
-  }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_ = 0;
-};
-
 struct Operand {
   std::size_t bytes = 0;
-  std::size_t offset = 0;
+  std::size_t offset = 0;  ///< in host memory
 };
 
 class HostCall {
  public:
   HostCall(const Node& node, Device& device)
       : device_(device), kernel_(prepare_kernel(node, cpu())) {
-    HostLayout layout;
+    WorkspaceLayout layout;
     for (const Value* input : node.inputs()) inputs_.push_back(place(input, layout));
     for (int i = 0; i < node.output_count(); ++i) {
       outputs_.push_back(place(node.output(i), layout));
     }
-    run_ = layout.reserve(sizeof(RunState));
-    workspace_ = layout.reserve(kernel_.workspace_bytes);
+    run_ = layout.reserve_bytes(sizeof(RunState));
+    workspace_ = layout.reserve_bytes(kernel_.workspace_bytes);
     memory_ = host_memory(device, layout.bytes());
     from_.resize(inputs_.size());
     to_.resize(outputs_.size());
@@ -90,19 +77,20 @@ class HostCall {
   }
 
  private:
-  static Operand place(const Value* value, HostLayout& layout) {
+  static Operand place(const Value* value, WorkspaceLayout& layout) {
     if (value == nullptr) return {};
-    return {value->bytes(), layout.reserve(value->bytes())};
+    return {value->bytes(), layout.reserve_bytes(value->bytes())};
   }
 
   void* at(std::size_t offset) const { return static_cast<std::byte*>(memory_.get()) + offset; }
 
-  /// In place here if it is in place there.
+  /// In place here if it is in place there. What is empty may have any address.
   void* host_output(const KernelArgs& args, std::size_t index) const {
     if (args.outputs[index] == nullptr) return nullptr;
-    const auto same = std::ranges::find(args.inputs, args.outputs[index]);
-    return same == args.inputs.end() ? at(outputs_[index].offset)
-                                     : from_[static_cast<std::size_t>(same - args.inputs.begin())];
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (args.inputs[i] == args.outputs[index] && inputs_[i].bytes > 0) return from_[i];
+    }
+    return at(outputs_[index].offset);
   }
 
   void run() const {

@@ -6,8 +6,8 @@ namespace graft {
 
 /// The node's CPU kernel as a kernel of another device: operands are copied to the host, where it
 /// runs, and results back, all in the order of the device's work and without waiting for it, so
-/// that it can be recorded. The first kernel of an op says on std::clog that the op runs so. Of one
-/// kernel, calls with other addresses wait until the last one is done.
+/// that it can be recorded. The first kernel of an op says on std::clog that the op runs so. A call
+/// with other addresses than the last one may be given only when that one is done.
 /// Throws Error{unsupported} if the CPU has no kernel either.
 PreparedKernel prepare_fallback(const Node& node, Device& device);
 

@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/device/device.h"
 #include "core/runtime/occupancy.h"
 
 namespace graft {
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
-}
-
 namespace {
 
 int step_count(const std::vector<Lifetime>& lifetimes) {

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/device/device.h"
+
 namespace graft {
 
 /// A buffer that must exist from step `first` to step `last`, both included.
@@ -12,8 +14,10 @@ struct Lifetime {
   int last;
 };
 
-/// `bytes`, rounded up to Device::kAlignment.
-std::size_t aligned(std::size_t bytes);
+/// The bytes that a buffer takes of a block in which each starts at a multiple of kAlignment.
+inline std::size_t aligned(std::size_t bytes) {
+  return (bytes + Device::kAlignment - 1) / Device::kAlignment * Device::kAlignment;
+}
 
 struct MemoryPlan {
   /// Where each buffer starts, aligned to Device::kAlignment.

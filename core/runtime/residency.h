@@ -20,7 +20,7 @@ class HostCopies {
   explicit HostCopies(Graph& graph);
 
   bool empty() const { return originals_.empty(); }
-  /// Gives variables of the graph, a copy of that one, what was copied, to share it again.
+  /// Variables of `graph`, which is that graph or a copy of it, get the originals back.
   void give_back_variables(Graph& graph) const;
   void give_back_all(Graph& graph) const;
 

@@ -7,20 +7,17 @@
 #include <numeric>
 #include <vector>
 
-#include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/emulated/emulator.h"
 #include "tests/core/error_of.h"
+#include "tests/cuda/on_card.h"
 
 namespace graft {
 namespace {
 
+using test::card;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-CudaDevice& card() {
-  return as_cuda(device("cuda:emulated"));
-}
 
 TEST(CudaDevice, IsListedButNeverAuto) {
   EXPECT_EQ(devices().back(), &card());

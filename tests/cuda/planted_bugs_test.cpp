@@ -6,50 +6,26 @@
 #include <set>
 #include <vector>
 
-#include "core/device/cuda/cuda_device.h"
 #include "core/device/cuda/emulated/emulator.h"
 #include "tests/core/error_of.h"
+#include "tests/cuda/on_card.h"
 
 namespace graft {
 namespace {
 
 using emulated::set_stream_order;
 using emulated::set_thread_order;
+using test::card;
 using testing::HasSubstr;
+
+using OnCard = test::OnCard<float>;
 
 constexpr int kThreads = 128;
 const std::vector<std::uint64_t> kOrders{0, 1, 2, 3, 4, 5, 6, 7};
 
-CudaDevice& card() {
-  return as_cuda(device("cuda:emulated"));
-}
-
 std::vector<float> zeros(int count) {
   return std::vector<float>(static_cast<std::size_t>(count));
 }
-
-/// Elements on the card.
-class OnCard {
- public:
-  explicit OnCard(const std::vector<float>& values) : size_(values.size()) {
-    data_ = static_cast<float*>(card().allocate(size_ * sizeof(float)));
-    card().copy_from_host(data_, values.data(), size_ * sizeof(float));
-  }
-  ~OnCard() { card().deallocate(data_); }
-  OnCard(const OnCard&) = delete;
-  OnCard& operator=(const OnCard&) = delete;
-
-  float* data() const { return data_; }
-  std::vector<float> read() const {
-    std::vector<float> values(size_);
-    card().copy_to_host(values.data(), data_, size_ * sizeof(float));
-    return values;
-  }
-
- private:
-  std::size_t size_;
-  float* data_;
-};
 
 /// Every order of the threads, and greedy again for those who come after.
 template <class Use>

@@ -118,7 +118,8 @@ std::shared_ptr<void> CudaDevice::allocate_host(std::size_t bytes) {
   const auto turn = take_turn();
   use();
   void* memory = nullptr;
-  check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), "allocating host memory");
+  check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault),
+        text("allocating ", bytes, " bytes of host memory"));
   return {memory, [](void* own) { cudaFreeHost(own); }};
 }
 

@@ -27,11 +27,11 @@ struct SequenceRows {
   SequenceRows in_stack(int index) const;
 
   /// The first row of a problem.
-  std::int64_t offset(std::int64_t problem) const { return offset(index_of(problem)); }
-  std::int64_t offset(const ProblemIndex& at) const {
+  constexpr std::int64_t offset(std::int64_t problem) const { return offset(index_of(problem)); }
+  constexpr std::int64_t offset(const ProblemIndex& at) const {
     return first + at.outer * outer_step + at.middle * middle_step + at.inner * depth;
   }
-  ProblemIndex index_of(std::int64_t problem) const {
+  constexpr ProblemIndex index_of(std::int64_t problem) const {
     const std::int64_t group = problem / inner;
     return {group / middle, group % middle, problem % inner};
   }

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/attention/tiled_attention.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -42,13 +41,31 @@ struct DeviceBias {
   }
 };
 
-/// SequenceRows::offset, and on to a row.
 __device__ std::int64_t row_at(const SequenceRows& rows, std::int64_t problem, std::int64_t row) {
-  const std::int64_t group = problem / rows.inner;
-  return rows.first + group / rows.middle * rows.outer_step +
-         group % rows.middle * rows.middle_step + problem % rows.inner * rows.depth +
-         row * rows.row_step;
+  return rows.offset(problem) + row * rows.row_step;
 }
+
+/// The rows of one problem.
+template <class T>
+struct ProblemRows {
+  const T* data;
+  const SequenceRows& rows;
+  std::int64_t problem;
+  std::int64_t count;
+  std::int64_t depth;
+
+  /// Calls store(c, sum over the rows i of weights[i] times their element c) for each column.
+  template <class Store>
+  __device__ void add_up(const WarpTeam& team, const T* weights, Store store) const {
+    for (std::int64_t c = team.rank; c < depth; c += WarpTeam::size) {
+      T total{0};
+      for (std::int64_t i = 0; i < count; ++i) {
+        total += weights[i] * data[row_at(rows, problem, i) + c];
+      }
+      store(c, total);
+    }
+  }
+};
 
 /// The geometry and the operands that forward and backward read.
 template <class T>
@@ -125,13 +142,10 @@ struct Attend {
     }
     sum = team.join(sum, Add{});
     team.sync();
-    for (std::int64_t c = team.rank; c < x.value_depth; c += WarpTeam::size) {
-      T total{0};
-      for (std::int64_t j = 0; j < x.keys; ++j) {
-        total += own[j] * x.v[row_at(x.v_rows, problem, j) + c];
-      }
+    const ProblemRows<T> values{x.v, x.v_rows, problem, x.keys, x.value_depth};
+    values.add_up(team, own, [&](std::int64_t c, T total) {
       y[row_at(x.y_rows, problem, i) + c] = x.keys == 0 ? T{0} : total / sum;
-    }
+    });
     if (team.rank == 0) {
       log_sums[row_at(x.sum_rows, problem, i)] = most + device_math::log(sum);
     }
@@ -176,13 +190,8 @@ struct QueryGradient {
       ds[j] = g.score_gradient(problem, i, j, g.probability(problem, i, j));
     }
     team.sync();
-    for (std::int64_t c = team.rank; c < x.depth; c += WarpTeam::size) {
-      T total{0};
-      for (std::int64_t j = 0; j < x.keys; ++j) {
-        total += ds[j] * x.k[row_at(x.k_rows, problem, j) + c];
-      }
-      g.dq[row * x.depth + c] = total;
-    }
+    const ProblemRows<T> keys{x.k, x.k_rows, problem, x.keys, x.depth};
+    keys.add_up(team, ds, [&](std::int64_t c, T total) { g.dq[row * x.depth + c] = total; });
     team.sync();
   }
 };
@@ -202,20 +211,12 @@ struct KeyGradient {
       ds[i] = g.score_gradient(problem, i, j, p[i]);
     }
     team.sync();
-    for (std::int64_t c = team.rank; c < x.depth; c += WarpTeam::size) {
-      T total{0};
-      for (std::int64_t i = 0; i < x.queries; ++i) {
-        total += ds[i] * x.q[row_at(x.q_rows, problem, i) + c];
-      }
-      g.dk[row_at(x.k_rows, problem, j) + c] = total;
-    }
-    for (std::int64_t c = team.rank; c < x.value_depth; c += WarpTeam::size) {
-      T total{0};
-      for (std::int64_t i = 0; i < x.queries; ++i) {
-        total += p[i] * g.dy[row_at(x.y_rows, problem, i) + c];
-      }
-      g.dv[row_at(x.v_rows, problem, j) + c] = total;
-    }
+    const ProblemRows<T> queries{x.q, x.q_rows, problem, x.queries, x.depth};
+    queries.add_up(
+        team, ds, [&](std::int64_t c, T total) { g.dk[row_at(x.k_rows, problem, j) + c] = total; });
+    const ProblemRows<T> gradients{g.dy, x.y_rows, problem, x.queries, x.value_depth};
+    gradients.add_up(
+        team, p, [&](std::int64_t c, T total) { g.dv[row_at(x.v_rows, problem, j) + c] = total; });
     team.sync();
   }
 };
@@ -254,63 +255,49 @@ bool fits(const AttentionGeometry& n) {
 
 Kernel make_attention(KernelRequest& request) {
   const AttentionGeometry n(request, kAttentionBias);
-  Kernel kernel;
-  if (!fits(n)) return kernel;
+  if (!fits(n)) return {};
   const std::int64_t rows = checked_multiply(n.problems, n.queries);
   request.need_workspace(bytes_of(request.dtype(), checked_multiply(warps_for(rows), n.keys)));
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Attend<T> attend{Operands<T>(n, args, kAttentionBias), args.output<T>(0),
-                             args.output<T>(1), static_cast<T*>(args.workspace)};
-      start_warps(attend, rows, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Attend<T> attend{Operands<T>(n, args, kAttentionBias), args.output<T>(0),
+                           args.output<T>(1), static_cast<T*>(args.workspace)};
+    start_warps(attend, rows, stream);
   });
-  return kernel;
 }
 
 /// The workspace holds dq, then rows of the warps.
 Kernel make_attention_grad(KernelRequest& request) {
   const AttentionGeometry n(request, kAttentionGradBias);
-  Kernel kernel;
-  if (!fits(n)) return kernel;
+  if (!fits(n)) return {};
   const std::int64_t query_rows = checked_multiply(n.problems, n.queries);
   const std::int64_t key_rows = checked_multiply(n.problems, n.keys);
   const std::int64_t dq_size = checked_multiply(query_rows, n.depth);
   const std::int64_t row_size = std::max(checked_multiply(warps_for(query_rows), n.keys),
                                          checked_multiply(warps_for(key_rows), 2 * n.queries));
   request.need_workspace(bytes_of(request.dtype(), dq_size + row_size));
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      auto* const dq = static_cast<T*>(args.workspace);
-      const Gradients<T> g{Operands<T>(n, args, kAttentionGradBias),
-                           args.input<T>(3),
-                           args.input<T>(4),
-                           args.input<T>(5),
-                           dq,
-                           args.output<T>(n.operand(1)),
-                           args.output<T>(n.operand(2)),
-                           dq + dq_size};
-      start_warps(QueryGradient<T>{g}, query_rows, stream);
-      start_warps(KeyGradient<T>{g}, key_rows, stream);
-      start_items(PlaceQueryGradient<T>{n.q, dq, args.output<T>(0), n.queries, n.depth}, dq_size,
-                  stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    auto* const dq = static_cast<T*>(args.workspace);
+    const Gradients<T> g{Operands<T>(n, args, kAttentionGradBias),
+                         args.input<T>(3),
+                         args.input<T>(4),
+                         args.input<T>(5),
+                         dq,
+                         args.output<T>(n.operand(1)),
+                         args.output<T>(n.operand(2)),
+                         dq + dq_size};
+    start_warps(QueryGradient<T>{g}, query_rows, stream);
+    start_warps(KeyGradient<T>{g}, key_rows, stream);
+    start_items(PlaceQueryGradient<T>{n.q, dq, args.output<T>(0), n.queries, n.depth}, dq_size,
+                stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_tiled_attention_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make) {
-    registry.add({.op = op,
-                  .domain = kInternalDomain,
-                  .device = DeviceKind::cuda,
-                  .name = "rows",
-                  .make = make});
-  };
-  add("TiledAttention", make_attention);
-  add("TiledAttentionGrad", make_attention_grad);
+  add_cuda_kernels(registry, "rows",
+                   {{"TiledAttention", make_attention, kInternalDomain},
+                    {"TiledAttentionGrad", make_attention_grad, kInternalDomain}});
 }
 
 }  // namespace graft

@@ -3,12 +3,11 @@
 // sums over all positions; their pieces are made side by side and joined in order.
 #include <algorithm>
 
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/conv_geometry.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
 #include "core/ops/kernels/tiles_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -271,17 +270,13 @@ struct SumChannels {
 
 Kernel make_conv(KernelRequest& request) {
   const ConvGeometry g(request.node(), request.shape(0), request.shape(1), request.output().shape);
-  Kernel kernel;
-  if (!Sizes::fit(g)) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [sizes = Sizes(g),
-              stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Forward<T> forward{sizes, args.input<T>(0), args.input<T>(1), args.input<T>(2),
-                               args.output<T>()};
-      start_tiles<T>(forward, sizes.groups, stream);
-    };
+  if (!Sizes::fit(g)) return {};
+  const Sizes sizes(g);
+  return cuda_float_kernel(request, [sizes]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Forward<T> forward{sizes, args.input<T>(0), args.input<T>(1), args.input<T>(2),
+                             args.output<T>()};
+    start_tiles<T>(forward, sizes.groups, stream);
   });
-  return kernel;
 }
 
 /// `third`: what the third input is.
@@ -289,23 +284,19 @@ enum class Third { addend, bias };
 
 template <Third third>
 Kernel backward_kernel(const KernelRequest& request, const ConvGeometry& g) {
-  Kernel kernel;
-  if (!Sizes::fit(g)) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [sizes = Sizes(g),
-              stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const T* const more = args.input<T>(2);
-      constexpr bool kIsAddend = third == Third::addend;
-      const Backward<T> backward{sizes,
-                                 args.input<T>(0),
-                                 args.input<T>(1),
-                                 kIsAddend ? more : nullptr,
-                                 kIsAddend ? nullptr : more,
-                                 args.output<T>()};
-      start_tiles<T>(backward, sizes.groups, stream);
-    };
+  if (!Sizes::fit(g)) return {};
+  const Sizes sizes(g);
+  return cuda_float_kernel(request, [sizes]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const T* const more = args.input<T>(2);
+    constexpr bool kIsAddend = third == Third::addend;
+    const Backward<T> backward{sizes,
+                               args.input<T>(0),
+                               args.input<T>(1),
+                               kIsAddend ? more : nullptr,
+                               kIsAddend ? nullptr : more,
+                               args.output<T>()};
+    start_tiles<T>(backward, sizes.groups, stream);
   });
-  return kernel;
 }
 
 Kernel make_conv_input_grad(KernelRequest& request) {
@@ -333,41 +324,34 @@ std::int64_t weight_pieces(const Sizes& s) {
 
 Kernel make_conv_weight_grad(KernelRequest& request) {
   const ConvGeometry g(request.node(), request.shape(0), request.output().shape, request.shape(1));
-  Kernel kernel;
-  if (!Sizes::fit(g)) return kernel;
+  if (!Sizes::fit(g)) return {};
   const Sizes sizes(g);
   const std::int64_t pieces = weight_pieces(sizes);
   const std::int64_t size = request.output().shape.size();
   const std::int64_t channels = g.groups * g.outputs;
-  const bool has_bias = request.has_output(1);
+  const std::int64_t plane = g.output_plane();
+  const std::int64_t count = g.batch * plane;
   request.need_workspace(bytes_of(request.dtype(), checked_multiply(pieces, size)));
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, plane = g.output_plane(), count = g.batch * g.output_plane(),
-              stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      auto* const sums = static_cast<T*>(args.workspace);
-      const T* const dy = args.input<T>(1);
-      start_tiles<T>(WeightPieces<T>{sizes, args.input<T>(0), dy, sums, pieces},
-                     pieces * sizes.groups, stream);
-      start_items(JoinPieces<T>{sums, args.output<T>(), size, pieces}, size, stream);
-      if (!has_bias) return;
-      start_rows(SumChannels<T>{dy, args.output<T>(1), channels, plane, count}, channels, count,
-                 true, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    auto* const sums = static_cast<T*>(args.workspace);
+    const T* const dy = args.input<T>(1);
+    start_tiles<T>(WeightPieces<T>{sizes, args.input<T>(0), dy, sums, pieces},
+                   pieces * sizes.groups, stream);
+    start_items(JoinPieces<T>{sums, args.output<T>(), size, pieces}, size, stream);
+    T* const db = args.output<T>(1);
+    if (db == nullptr) return;
+    start_rows(SumChannels<T>{dy, db, channels, plane, count}, channels, count, true, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_conv_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "tiles", .make = make});
-  };
-  add("Conv", "", make_conv);
-  add("ConvTranspose", "", make_conv_transpose);
-  add("ConvInputGrad", kInternalDomain, make_conv_input_grad);
-  add("ConvWeightGrad", kInternalDomain, make_conv_weight_grad);
+  add_cuda_kernels(registry, "tiles",
+                   {{"Conv", make_conv},
+                    {"ConvTranspose", make_conv_transpose},
+                    {"ConvInputGrad", make_conv_input_grad, kInternalDomain},
+                    {"ConvWeightGrad", make_conv_weight_grad, kInternalDomain}});
 }
 
 }  // namespace graft

@@ -4,11 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/image/resize.h"
 #include "core/ops/kernels/device_table.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -197,12 +196,8 @@ Kernel make_resize_grad(KernelRequest& request) {
 }  // namespace
 
 void register_resize_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "tables", .make = make});
-  };
-  add("Resize", "", make_resize);
-  add("ResizeGrad", kInternalDomain, make_resize_grad);
+  add_cuda_kernels(registry, "tables",
+                   {{"Resize", make_resize}, {"ResizeGrad", make_resize_grad, kInternalDomain}});
 }
 
 }  // namespace graft

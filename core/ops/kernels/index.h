@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "core/ops/kernel.h"
@@ -9,8 +8,9 @@ namespace graft {
 
 /// A position along a dim of `dim` >= 1: negative ones count from the end; those out of range are
 /// clamped, because a running kernel cannot refuse them.
-inline std::int64_t clamp_index(std::int64_t index, std::int64_t dim) {
-  return std::clamp<std::int64_t>(index < 0 ? index + dim : index, 0, dim - 1);
+constexpr std::int64_t clamp_index(std::int64_t index, std::int64_t dim) {
+  const std::int64_t from_start = index < 0 ? index + dim : index;
+  return from_start < 0 ? 0 : from_start < dim ? from_start : dim - 1;
 }
 
 /// Calls visitor.template operator()<Index>() with the C++ type of an index input.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-// Functions of f32 and f64 by one name, for kernels that are templates, and positions by index.
+// Functions of f32 and f64 by one name, for kernels that are templates.
 namespace graft::device_math {
 
 __device__ inline float exp(float x) {
@@ -32,18 +32,6 @@ __device__ inline float tanh(float x) {
 __device__ inline double tanh(double x) {
   return ::tanh(x);
 }
-__device__ inline float expm1(float x) {
-  return ::expm1f(x);
-}
-__device__ inline double expm1(double x) {
-  return ::expm1(x);
-}
-__device__ inline float log1p(float x) {
-  return ::log1pf(x);
-}
-__device__ inline double log1p(double x) {
-  return ::log1p(x);
-}
 template <class T>
 __device__ T sigmoid(T x) {
   return T{1} / (T{1} + exp(-x));
@@ -57,12 +45,6 @@ __device__ T lowest() {
 template <class T>
 __device__ T not_a_number() {
   return static_cast<T>(HUGE_VAL - HUGE_VAL);
-}
-
-/// As clamp_index of core/ops/kernels/index.h.
-__device__ inline std::int64_t clamped_index(std::int64_t index, std::int64_t dim) {
-  const std::int64_t from_start = index < 0 ? index + dim : index;
-  return from_start < 0 ? 0 : from_start < dim ? from_start : dim - 1;
 }
 
 }  // namespace graft::device_math

@@ -6,11 +6,11 @@
 namespace graft {
 
 /// As Moments and RootMeanSquare of core/ops/kernels/norm_row.h: x - mean is taken in two steps.
-template <class T>
 struct DeviceMoments {
   double mean = 0.0;
   double inv_std = 0.0;
 
+  template <class T>
   __device__ T centered(T x) const {
     const T middle = static_cast<T>(mean);
     return x - middle - static_cast<T>(mean - static_cast<double>(middle));
@@ -19,10 +19,10 @@ struct DeviceMoments {
 
 /// Of the elements x(i), i in [0, count), in two passes; without a mean where `is_centered` is
 /// false. The mean of nothing is 0.
-template <class T, class Team, class X>
-__device__ DeviceMoments<T> moments_of(const Team& team, std::int64_t count, double epsilon,
-                                       bool is_centered, X x) {
-  DeviceMoments<T> moments;
+template <class Team, class X>
+__device__ DeviceMoments moments_of(const Team& team, std::int64_t count, double epsilon,
+                                    bool is_centered, X x) {
+  DeviceMoments moments;
   const double share = count == 0 ? 0.0 : 1.0 / static_cast<double>(count);
   const auto as_double = [&](std::int64_t i) { return static_cast<double>(x(i)); };
   if (is_centered) moments.mean = team_sum(team, count, as_double) * share;

@@ -21,6 +21,14 @@ struct Larger {
   }
 };
 
+/// NaN wins.
+struct Smaller {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
+};
+
 /// A thread a row. Each team offers: `rank`, the thread's place among `size`; join(x, op), which
 /// gives all of them op over the x of all; and sync(), behind which memory that others of the team
 /// wrote can be read.

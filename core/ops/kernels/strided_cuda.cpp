@@ -1,6 +1,5 @@
 #include "core/ops/kernels/strided_cuda.h"
 
-#include "core/base/error.h"
 #include "core/device/cuda/cuda_device.h"
 
 namespace graft {
@@ -12,15 +11,14 @@ DeviceStridedCopy::DeviceStridedCopy(const std::vector<std::int64_t>& dims,
     size *= dims[i];
     if (dims[i] == 1) continue;
     const Axis axis{dims[i], target_steps[i], source_steps[i]};
-    Axis* const last = count > 0 ? &axes[count - 1] : nullptr;
+    Axis* const last = count > 0 && fits() ? &axes[count - 1] : nullptr;
     if (last != nullptr && last->target == axis.target * axis.dim &&
         last->source == axis.source * axis.dim) {
       *last = {last->dim * axis.dim, axis.target, axis.source};
     } else if (count < kMostAxes) {
       axes[count++] = axis;
     } else {
-      fail(ErrorKind::unsupported, "cuda: a copy over ", dims.size(), " axes, ", kMostAxes,
-           " are possible");
+      count = kMostAxes + 1;
     }
   }
 }
@@ -32,7 +30,7 @@ bool is_movable(DType dtype) {
 
 Kernel device_strided_kernel(const KernelRequest& request, const DeviceStridedCopy& copy,
                              std::int64_t source_offset) {
-  if (!is_movable(request.dtype())) return {};
+  if (!is_movable(request.dtype()) || !copy.fits()) return {};
   const std::size_t width = bytes_of(request.dtype(), 1);
   return [copy, width, skipped = source_offset * static_cast<std::int64_t>(width),
           stream = as_cuda(request.device()).stream()](const KernelArgs& args) {

@@ -20,10 +20,12 @@ class DeviceStridedCopy {
     std::int64_t source;
   };
 
-  /// Throws Error{unsupported} if more than kMostAxes remain when neighbours are joined.
   DeviceStridedCopy(const std::vector<std::int64_t>& dims,
                     const std::vector<std::int64_t>& target_steps,
                     const std::vector<std::int64_t>& source_steps);
+
+  /// False if more than kMostAxes remain when neighbours are joined: it cannot run then.
+  bool fits() const { return count <= kMostAxes; }
 
   /// `width`: bytes an element, 1, 2, 4, 8 or 16.
   void run(void* target, const void* source, std::size_t width, cudaStream_t stream) const;
@@ -37,7 +39,8 @@ class DeviceStridedCopy {
 /// Whether elements of that type can be moved: packed ones and strings cannot.
 bool is_movable(DType dtype);
 
-/// Copies input 0 to output 0, from `source_offset` elements on; empty for what is not movable.
+/// Copies input 0 to output 0, from `source_offset` elements on; empty for what is not movable or
+/// does not fit.
 Kernel device_strided_kernel(const KernelRequest& request, const DeviceStridedCopy& copy,
                              std::int64_t source_offset = 0);
 

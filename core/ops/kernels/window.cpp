@@ -20,14 +20,6 @@ Span WindowAxis::outputs_of_tap(std::int64_t k) const {
   return {std::min(first, last), last};
 }
 
-Span WindowAxis::taps_between(std::int64_t o, std::int64_t low, std::int64_t high) const {
-  const std::int64_t start = o * stride - pad_begin;
-  const std::int64_t first = start >= low ? 0 : divide_up(low - start, dilation);
-  const std::int64_t room = high - 1 - start;
-  const std::int64_t last = room < 0 ? 0 : std::min(kernel, room / dilation + 1);
-  return {std::min(first, last), last};
-}
-
 std::vector<std::int64_t> checked_list(const Node& node, std::string_view name,
                                        std::vector<std::int64_t> found, int count,
                                        std::int64_t fallback, std::int64_t least) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -16,7 +17,7 @@ inline constexpr std::int64_t kMostPerAxis = (std::int64_t{1} << 31) - 1;
 struct Span {
   std::int64_t first;
   std::int64_t last;
-  std::int64_t count() const { return last > first ? last - first : 0; }
+  constexpr std::int64_t count() const { return last > first ? last - first : 0; }
 };
 
 /// A sliding window along one spatial axis of Conv or pooling: output `o` meets, by tap `k` of
@@ -33,15 +34,28 @@ struct WindowAxis {
   /// Input elements from the first tap to the last.
   std::int64_t extent() const { return (kernel - 1) * dilation + 1; }
   /// Where tap `k` of output `o` reads; may lie outside of the input.
-  std::int64_t position(std::int64_t o, std::int64_t k) const {
+  constexpr std::int64_t position(std::int64_t o, std::int64_t k) const {
     return o * stride + k * dilation - pad_begin;
   }
   /// The outputs for which tap `k` reads inside the input.
   Span outputs_of_tap(std::int64_t k) const;
   /// The taps of output `o` that read positions in [low, high).
-  Span taps_between(std::int64_t o, std::int64_t low, std::int64_t high) const;
+  constexpr Span taps_between(std::int64_t o, std::int64_t low, std::int64_t high) const {
+    const std::int64_t start = position(o, 0);
+    const std::int64_t first = start >= low ? 0 : (low - start + dilation - 1) / dilation;
+    const std::int64_t room = high - 1 - start;
+    const std::int64_t last = room < 0 ? 0 : std::min(kernel, room / dilation + 1);
+    return {std::min(first, last), last};
+  }
   /// The taps of output `o` that read inside the input.
-  Span taps_of_output(std::int64_t o) const { return taps_between(o, 0, input); }
+  constexpr Span taps_of_output(std::int64_t o) const { return taps_between(o, 0, input); }
+  /// The output that reads position `at` by tap `k`, or -1.
+  constexpr std::int64_t output_of_tap(std::int64_t at, std::int64_t k) const {
+    const std::int64_t start = at + pad_begin - k * dilation;
+    if (start < 0 || start % stride != 0) return -1;
+    const std::int64_t o = start / stride;
+    return o < output ? o : -1;
+  }
 };
 
 /// Depth, height and width; lower ranks have leading axes of size 1.

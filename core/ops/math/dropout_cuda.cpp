@@ -1,7 +1,7 @@
 #include "core/ops/math/dropout_cuda.h"
-#include "core/device/cuda/cuda_device.h"
+
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/math/random.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -16,18 +16,14 @@ Kernel make_training(KernelRequest& request) {
                               .seed = source.seed,
                               .first_stream = source.first_stream()};
   return [dropout, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-    dropout.run(args.input<float>(0), args.output<float>(), nullptr, &args.run->step, stream);
+    dropout.run(args.input<float>(0), args.output<float>(), &args.run->step, stream);
   };
 }
 
 }  // namespace
 
 void register_dropout_cuda(KernelRegistry& registry) {
-  registry.add({.op = "DropoutTraining",
-                .domain = kInternalDomain,
-                .device = DeviceKind::cuda,
-                .name = "plain",
-                .make = make_training});
+  add_cuda_kernels(registry, "plain", {{"DropoutTraining", make_training, kInternalDomain}});
 }
 
 }  // namespace graft

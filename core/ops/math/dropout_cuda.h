@@ -15,9 +15,8 @@ struct DeviceDropout {
   std::uint64_t seed = 0;
   std::uint64_t first_stream = 0;  ///< of step 0
 
-  /// `y` may be `x`; `mask` may be null.
-  void run(const float* x, float* y, bool* mask, const std::uint64_t* step,
-           cudaStream_t stream) const;
+  /// `y` may be `x`.
+  void run(const float* x, float* y, const std::uint64_t* step, cudaStream_t stream) const;
 };
 
 }  // namespace graft

@@ -9,11 +9,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/math/activation.h"
 #include "core/ops/math/elementwise_chain.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -353,15 +352,10 @@ Kernel make_chain(KernelRequest& request) {
 }  // namespace
 
 void register_elementwise_chain_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add({.op = op,
-                  .domain = domain,
-                  .device = DeviceKind::cuda,
-                  .name = "interpreter",
-                  .make = make});
-  };
-  for (const LinkRow& row : kLinkRows) add(row.op, row.domain, make_link);
-  add("ElementwiseChain", kInternalDomain, make_chain);
+  for (const LinkRow& row : kLinkRows) {
+    add_cuda_kernels(registry, "interpreter", {{row.op, make_link, row.domain}});
+  }
+  add_cuda_kernels(registry, "interpreter", {{"ElementwiseChain", make_chain, kInternalDomain}});
 }
 
 }  // namespace graft

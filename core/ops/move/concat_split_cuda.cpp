@@ -1,8 +1,7 @@
 #include "core/ops/move/concat_split.h"
 
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/strided_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -58,11 +57,7 @@ Kernel make_split(KernelRequest& request) {
 }  // namespace
 
 void register_concat_split_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make) {
-    registry.add({.op = op, .device = DeviceKind::cuda, .name = "strided", .make = make});
-  };
-  add("Concat", make_concat);
-  add("Split", make_split);
+  add_cuda_kernels(registry, "strided", {{"Concat", make_concat}, {"Split", make_split}});
 }
 
 }  // namespace graft

@@ -1,7 +1,7 @@
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/strided_cuda.h"
 #include "core/ops/move/tile_copy.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -22,11 +22,7 @@ Kernel make_tile(KernelRequest& request) {
 }  // namespace
 
 void register_expand_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make) {
-    registry.add({.op = op, .device = DeviceKind::cuda, .name = "strided", .make = make});
-  };
-  add("Expand", make_expand);
-  add("Tile", make_tile);
+  add_cuda_kernels(registry, "strided", {{"Expand", make_expand}, {"Tile", make_tile}});
 }
 
 }  // namespace graft

@@ -9,15 +9,15 @@
 namespace graft {
 
 template <class T>
-T combine(Reduction reduction, T old, T update) {
+T combine(ScatterReduction reduction, T old, T update) {
   switch (reduction) {
-    case Reduction::add:
+    case ScatterReduction::add:
       return static_cast<T>(wrapping(old) + wrapping(update));
-    case Reduction::mul:
+    case ScatterReduction::mul:
       return static_cast<T>(wrapping(old) * wrapping(update));
-    case Reduction::max:
+    case ScatterReduction::max:
       return std::max(old, update);
-    case Reduction::min:
+    case ScatterReduction::min:
       return std::min(old, update);
     default:
       return update;

@@ -9,12 +9,12 @@
 
 namespace graft {
 
-Reduction reduction_of(const KernelRequest& request) {
+ScatterReduction reduction_of(const KernelRequest& request) {
   const std::string name = request.attributes().get_string("reduction", "none");
-  if (name == "add") return Reduction::add;
-  if (name == "mul") return Reduction::mul;
-  if (name == "max") return Reduction::max;
-  return name == "min" ? Reduction::min : Reduction::none;
+  if (name == "add") return ScatterReduction::add;
+  if (name == "mul") return ScatterReduction::mul;
+  if (name == "max") return ScatterReduction::max;
+  return name == "min" ? ScatterReduction::min : ScatterReduction::none;
 }
 
 namespace {
@@ -156,7 +156,7 @@ template <class T, class Index>
 Kernel scatter_elements_kernel(const KernelRequest& request) {
   const Shape& data = request.shape();
   const ElementMap map(request.shape(1), data, axis_of(request, data.rank()));
-  const Reduction reduction = reduction_of(request);
+  const ScatterReduction reduction = reduction_of(request);
   return [map, reduction, size = data.size(),
           count = request.shape(1).size()](const KernelArgs& args) {
     T* const y = args.output<T>();

@@ -1,15 +1,10 @@
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/index.h"
-#include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/width.h"
 #include "core/ops/move/gather_layout.h"
 #include "core/ops/move/scatter_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-using device_math::clamped_index;
 
 int axis_of(const KernelRequest& request, int rank) {
   return normalize_axis(request.attributes().get_int("axis", 0), rank, request.node().label());
@@ -25,7 +20,7 @@ struct Gather {
   __device__ void operator()(std::int64_t i) const {
     const std::int64_t row = i / layout.inner;
     const auto index = static_cast<std::int64_t>(indices[row % layout.count]);
-    const std::int64_t from = row / layout.count * layout.dim + clamped_index(index, layout.dim);
+    const std::int64_t from = row / layout.count * layout.dim + clamp_index(index, layout.dim);
     y[i] = data[from * layout.inner + i % layout.inner];
   }
 };
@@ -53,7 +48,7 @@ struct RowKey {
   const Index* indices;
   std::int64_t dim;
   __device__ std::int64_t operator()(std::int64_t i) const {
-    return clamped_index(static_cast<std::int64_t>(indices[i]), dim);
+    return clamp_index(static_cast<std::int64_t>(indices[i]), dim);
   }
 };
 
@@ -62,22 +57,10 @@ Kernel make_gather_grad(KernelRequest& request) {
   if (dx.size() == 0) return [](const KernelArgs&) {};
   const auto axis = static_cast<int>(request.attributes().get_int("axis", 0));
   const GatherLayout by(dx, axis, request.shape(1));
-  request.need_workspace(KeyMemory::bytes(by.count));
-  const std::size_t bytes = bytes_of(request.dtype(), dx.size());
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      kernel = [=, device = &as_cuda(request.device())](const KernelArgs& args) {
-        const KeyMemory keys(args.workspace, by.count);
-        device->fill(args.output<void>(), 0, bytes);
-        start_links(RowKey<Index>{args.input<Index>(1), by.dim}, keys, by.count, device->stream());
-        const TakeUpdates<T> take{args.input<T>(0), args.output<T>(),  keys,          by.count,
-                                  by.inner,         by.dim * by.inner, Reduction::add};
-        start_updates(take, by.outer, device->stream());
-      };
-    });
-  });
-  return kernel;
+  return scatter_kernel(request, {by.count, by.inner, by.outer, by.dim * by.inner},
+                        ScatterKind::gradient, [&]<class Index>() {
+                          return RowKey<Index>{nullptr, by.dim};
+                        });
 }
 
 /// Maps elements of a tensor of indices to elements of the data: the same place but for one axis.
@@ -100,7 +83,7 @@ struct ElementMap {
     }
   }
   __device__ std::int64_t operator()(std::int64_t i) const {
-    const std::int64_t index = clamped_index(static_cast<std::int64_t>(indices[i]), dim);
+    const std::int64_t index = clamp_index(static_cast<std::int64_t>(indices[i]), dim);
     std::int64_t offset = index * strides[axis];
     for (int k = rank; k-- > 0;) {
       if (k != axis) offset += i % dims[k] * strides[k];
@@ -137,47 +120,25 @@ Kernel make_gather_elements(KernelRequest& request) {
   return kernel;
 }
 
-/// Not for so many updates that comparing all pairs of them would take longer than the CPU does.
 Kernel make_scatter_elements(KernelRequest& request) {
-  constexpr std::int64_t kMostUpdates = std::int64_t{1} << 17;
   const Shape& data = request.shape();
   if (data.size() == 0) return [](const KernelArgs&) {};
-  const std::int64_t count = request.shape(1).size();
-  if (count > kMostUpdates || data.rank() > ElementMap<std::int64_t>::kMostAxes) return {};
-  request.need_workspace(KeyMemory::bytes(count));
-  const Reduction reduction = reduction_of(request);
-  const std::size_t bytes = bytes_of(request.dtype(), data.size());
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      const ElementMap<Index> map(request.shape(1), data, axis_of(request, data.rank()));
-      kernel = [=, device = &as_cuda(request.device())](const KernelArgs& args) {
-        T* const y = args.output<T>();
-        if (args.inputs[0] != y) device->copy_async(y, args.inputs[0], bytes);
-        const KeyMemory keys(args.workspace, count);
-        ElementMap<Index> find = map;
-        find.indices = args.input<Index>(1);
-        start_links(find, keys, count, device->stream());
-        start_updates(TakeUpdates<T>{args.input<T>(2), y, keys, count, 1, 0, reduction}, 1,
-                      device->stream());
-      };
-    });
-  });
-  return kernel;
+  if (data.rank() > ElementMap<std::int64_t>::kMostAxes) return {};
+  return scatter_kernel(
+      request, {.count = request.shape(1).size()}, ScatterKind::scatter, [&]<class Index>() {
+        return ElementMap<Index>(request.shape(1), data, axis_of(request, data.rank()));
+      });
 }
 
 }  // namespace
 
 void register_gather_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "plain", .make = make});
-  };
-  add("Gather", "", make_gather);
-  add("GatherGrad", kInternalDomain, make_gather_grad);
-  add("GatherElements", "", make_gather_elements);
-  add("Scatter", "", make_scatter_elements);
-  add("ScatterElements", "", make_scatter_elements);
+  add_cuda_kernels(registry, "plain",
+                   {{"Gather", make_gather},
+                    {"GatherGrad", make_gather_grad, kInternalDomain},
+                    {"GatherElements", make_gather_elements},
+                    {"Scatter", make_scatter_elements},
+                    {"ScatterElements", make_scatter_elements}});
 }
 
 }  // namespace graft

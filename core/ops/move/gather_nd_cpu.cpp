@@ -49,8 +49,8 @@ Kernel make_gather_nd(KernelRequest& request) {
 /// order of the tuples. Each thread owns some slices of y and passes by the updates of others, so
 /// the bits are the same for any number of threads.
 template <class T, class Index, class Start>
-void scatter(const TupleLayout& layout, Reduction reduction, const Index* indices, const T* updates,
-             T* y, std::int64_t size, Start&& start) {
+void scatter(const TupleLayout& layout, ScatterReduction reduction, const Index* indices,
+             const T* updates, T* y, std::int64_t size, Start&& start) {
   const std::int64_t slice = layout.slice;
   parallel_for(size / slice, kGrain / slice + 1, [&](std::int64_t first, std::int64_t last) {
     start(first * slice, last * slice);
@@ -74,7 +74,7 @@ Kernel make_gather_nd_grad(KernelRequest& request) {
       kernel = [layout, size = dx.size()](const KernelArgs& args) {
         T* const y = args.output<T>();
         scatter(
-            layout, Reduction::add, args.input<Index>(1), args.input<T>(0), y, size,
+            layout, ScatterReduction::add, args.input<Index>(1), args.input<T>(0), y, size,
             [y](std::int64_t first, std::int64_t last) { std::fill(y + first, y + last, T{}); });
       };
     });
@@ -86,7 +86,7 @@ Kernel make_scatter_nd(KernelRequest& request) {
   const Shape& data = request.shape();
   if (data.size() == 0) return [](const KernelArgs&) {};
   const TupleLayout layout(data, request.shape(1), 0);
-  const Reduction reduction = reduction_of(request);
+  const ScatterReduction reduction = reduction_of(request);
   Kernel kernel;
   visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {

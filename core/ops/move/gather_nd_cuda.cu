@@ -1,10 +1,7 @@
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/index.h"
-#include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/width.h"
 #include "core/ops/move/gather_layout.h"
 #include "core/ops/move/scatter_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -33,7 +30,7 @@ struct SliceOf {
     std::int64_t slice = tuple / batch_tuples * batch_slices;
     for (int i = 0; i < depth; ++i) {
       const auto index = static_cast<std::int64_t>(indices[tuple * depth + i]);
-      slice += device_math::clamped_index(index, dims[i]) * strides[i];
+      slice += clamp_index(index, dims[i]) * strides[i];
     }
     return slice;
   }
@@ -63,8 +60,8 @@ Kernel make_gather_nd(KernelRequest& request) {
   const std::int64_t size = request.output().shape.size();
   if (size == 0) return [](const KernelArgs&) {};
   const TupleLayout layout = layout_of(request, request.shape());
+  if (!fits(layout)) return {};
   Kernel kernel;
-  if (!fits(layout)) return kernel;
   visit_width(request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
       kernel = [size, find = SliceOf<Index>(layout), slice = layout.slice,
@@ -78,62 +75,23 @@ Kernel make_gather_nd(KernelRequest& request) {
   return kernel;
 }
 
-/// y takes the updates in. `updates`: which input they are; `begin(args)` gives y its first
-/// elements.
-template <class Begin>
-Kernel scatter_kernel(KernelRequest& request, const TupleLayout& layout, int updates,
-                      Reduction reduction, Begin begin) {
-  Kernel kernel;
-  if (!fits(layout)) return kernel;
-  request.need_workspace(KeyMemory::bytes(layout.tuples));
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      kernel = [=, find = SliceOf<Index>(layout), count = layout.tuples, slice = layout.slice,
-                stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-        begin(args);
-        const KeyMemory keys(args.workspace, count);
-        SliceOf<Index> own = find;
-        own.indices = args.input<Index>(1);
-        start_links(own, keys, count, stream);
-        const TakeUpdates<T> take{
-            args.input<T>(updates), args.output<T>(), keys, count, slice, 0, reduction};
-        start_updates(take, 1, stream);
-      };
-    });
-  });
-  return kernel;
-}
-
-Kernel make_gather_nd_grad(KernelRequest& request) {
-  const Shape& dx = request.output().shape;
-  if (dx.size() == 0) return [](const KernelArgs&) {};
-  return scatter_kernel(
-      request, layout_of(request, dx), 0, Reduction::add,
-      [bytes = bytes_of(request.dtype(), dx.size()), device = &as_cuda(request.device())](
-          const KernelArgs& args) { device->fill(args.output<void>(), 0, bytes); });
-}
-
+template <ScatterKind kind>
 Kernel make_scatter_nd(KernelRequest& request) {
-  const Shape& data = request.shape();
+  const Shape& data = request.output().shape;
   if (data.size() == 0) return [](const KernelArgs&) {};
-  return scatter_kernel(request, TupleLayout(data, request.shape(1), 0), 2, reduction_of(request),
-                        [bytes = bytes_of(request.dtype(), data.size()),
-                         device = &as_cuda(request.device())](const KernelArgs& args) {
-                          if (args.inputs[0] == args.outputs[0]) return;
-                          device->copy_async(args.outputs[0], args.inputs[0], bytes);
-                        });
+  const TupleLayout layout = layout_of(request, data);
+  if (!fits(layout)) return {};
+  return scatter_kernel(request, {layout.tuples, layout.slice}, kind,
+                        [&]<class Index>() { return SliceOf<Index>(layout); });
 }
 
 }  // namespace
 
 void register_gather_nd_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "plain", .make = make});
-  };
-  add("GatherND", "", make_gather_nd);
-  add("GatherNDGrad", kInternalDomain, make_gather_nd_grad);
-  add("ScatterND", "", make_scatter_nd);
+  add_cuda_kernels(registry, "plain",
+                   {{"GatherND", make_gather_nd},
+                    {"GatherNDGrad", make_scatter_nd<ScatterKind::gradient>, kInternalDomain},
+                    {"ScatterND", make_scatter_nd<ScatterKind::scatter>}});
 }
 
 }  // namespace graft

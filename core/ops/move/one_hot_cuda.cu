@@ -1,7 +1,6 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/width.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -48,7 +47,7 @@ Kernel make_one_hot(KernelRequest& request) {
 }  // namespace
 
 void register_one_hot_cuda(KernelRegistry& registry) {
-  registry.add({.op = "OneHot", .device = DeviceKind::cuda, .name = "plain", .make = make_one_hot});
+  add_cuda_kernels(registry, "plain", {{"OneHot", make_one_hot}});
 }
 
 }  // namespace graft

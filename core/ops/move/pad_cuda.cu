@@ -1,8 +1,7 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/width.h"
 #include "core/ops/move/pad.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -80,7 +79,7 @@ Kernel make_pad(KernelRequest& request) {
 }  // namespace
 
 void register_pad_cuda(KernelRegistry& registry) {
-  registry.add({.op = "Pad", .device = DeviceKind::cuda, .name = "plain", .make = make_pad});
+  add_cuda_kernels(registry, "plain", {{"Pad", make_pad}});
 }
 
 }  // namespace graft

@@ -2,6 +2,7 @@
 
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/strided.h"
+#include "core/ops/move/sequence_layout.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -11,25 +12,19 @@ namespace {
 Kernel make_reverse_sequence(KernelRequest& request) {
   const Shape& shape = request.shape();
   if (shape.size() == 0) return [](const KernelArgs&) {};
-  const bool batch_first = request.attributes().get_int("batch_axis", 1) == 0;
-  const std::int64_t samples = shape[batch_first ? 0 : 1];
-  const std::int64_t steps = shape[batch_first ? 1 : 0];
-  const std::int64_t inner = shape.size(2, shape.rank());
+  const SequenceLayout by(request);
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
-      const auto row = [=](std::int64_t sample, std::int64_t step) {
-        return (batch_first ? sample * steps + step : step * samples + sample) * inner;
-      };
-      parallel_for(samples, kElementwiseGrain / (steps * inner) + 1,
+      parallel_for(by.samples, kElementwiseGrain / (by.steps * by.inner) + 1,
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t b = first; b < last; ++b) {
                        const std::int64_t length =
-                           std::clamp<std::int64_t>(args.input<std::int64_t>(1)[b], 0, steps);
-                       for (std::int64_t t = 0; t < steps; ++t) {
+                           std::clamp<std::int64_t>(args.input<std::int64_t>(1)[b], 0, by.steps);
+                       for (std::int64_t t = 0; t < by.steps; ++t) {
                          const std::int64_t from = t < length ? length - 1 - t : t;
-                         std::copy_n(args.input<T>(0) + row(b, from), inner,
-                                     args.output<T>() + row(b, t));
+                         std::copy_n(args.input<T>(0) + by.row(b, from) * by.inner, by.inner,
+                                     args.output<T>() + by.row(b, t) * by.inner);
                        }
                      }
                    });

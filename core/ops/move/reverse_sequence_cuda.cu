@@ -1,7 +1,7 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/width.h"
-#include "core/ops/registry.h"
+#include "core/ops/move/sequence_layout.h"
 
 namespace graft {
 namespace {
@@ -12,36 +12,30 @@ struct ReverseSequence {
   const T* x;
   const std::int64_t* lengths;
   T* y;
-  std::int64_t samples;
-  std::int64_t steps;
-  std::int64_t inner;
-  bool batch_first;
+  SequenceLayout by;
 
   __device__ void operator()(std::int64_t i) const {
-    const std::int64_t row = i / inner;
-    const std::int64_t sample = batch_first ? row / steps : row % samples;
-    const std::int64_t step = batch_first ? row % steps : row / samples;
+    const std::int64_t row = i / by.inner;
+    const std::int64_t sample = by.batch_first ? row / by.steps : row % by.samples;
+    const std::int64_t step = by.batch_first ? row % by.steps : row / by.samples;
     const std::int64_t given = lengths[sample];
-    const std::int64_t length = given < steps ? given : steps;
+    const std::int64_t length = given < by.steps ? given : by.steps;
     const std::int64_t from = step < length ? length - 1 - step : step;
-    const std::int64_t source = batch_first ? sample * steps + from : from * samples + sample;
-    y[i] = x[source * inner + i % inner];
+    y[i] = x[by.row(sample, from) * by.inner + i % by.inner];
   }
 };
 
 Kernel make_reverse_sequence(KernelRequest& request) {
   const Shape& shape = request.shape();
   if (shape.size() == 0) return [](const KernelArgs&) {};
-  const bool batch_first = request.attributes().get_int("batch_axis", 1) == 0;
-  const std::int64_t samples = shape[batch_first ? 0 : 1];
-  const std::int64_t steps = shape[batch_first ? 1 : 0];
+  const SequenceLayout by(request);
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {
-    kernel = [=, inner = shape.size(2, shape.rank()), size = shape.size(),
+    kernel = [by, size = shape.size(),
               stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      start_items(ReverseSequence<T>{args.input<T>(0), args.input<std::int64_t>(1),
-                                     args.output<T>(), samples, steps, inner, batch_first},
-                  size, stream);
+      start_items(
+          ReverseSequence<T>{args.input<T>(0), args.input<std::int64_t>(1), args.output<T>(), by},
+          size, stream);
     };
   });
   return kernel;
@@ -50,10 +44,7 @@ Kernel make_reverse_sequence(KernelRequest& request) {
 }  // namespace
 
 void register_reverse_sequence_cuda(KernelRegistry& registry) {
-  registry.add({.op = "ReverseSequence",
-                .device = DeviceKind::cuda,
-                .name = "plain",
-                .make = make_reverse_sequence});
+  add_cuda_kernels(registry, "plain", {{"ReverseSequence", make_reverse_sequence}});
 }
 
 }  // namespace graft

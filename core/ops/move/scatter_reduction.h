@@ -5,9 +5,9 @@
 namespace graft {
 
 /// Writes of ScatterElements and ScatterND.
-enum class Reduction { none, add, mul, max, min };
+enum class ScatterReduction { none, add, mul, max, min };
 
 /// From the attribute `reduction`, which inference has checked.
-Reduction reduction_of(const KernelRequest& request);
+ScatterReduction reduction_of(const KernelRequest& request);
 
 }  // namespace graft

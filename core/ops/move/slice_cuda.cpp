@@ -1,7 +1,6 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/strided_cuda.h"
 #include "core/ops/move/slice.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -20,9 +19,9 @@ Kernel make_slice_grad(KernelRequest& request) {
   const Shape& dy = request.shape();
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
-  if (!is_movable(request.dtype())) return {};
   const SliceView view(dx, slice_grad_ranges(request.node(), dy));
   const DeviceStridedCopy copy(dy.dims(), view.steps, dy.strides());
+  if (!is_movable(request.dtype()) || !copy.fits()) return {};
   const std::size_t width = bytes_of(request.dtype(), 1);
   const std::size_t bytes = bytes_of(request.dtype(), dx.size());
   const bool clears = dy.size() != dx.size();
@@ -36,12 +35,8 @@ Kernel make_slice_grad(KernelRequest& request) {
 }  // namespace
 
 void register_slice_cuda(KernelRegistry& registry) {
-  registry.add({.op = "Slice", .device = DeviceKind::cuda, .name = "strided", .make = make_slice});
-  registry.add({.op = "SliceGrad",
-                .domain = kInternalDomain,
-                .device = DeviceKind::cuda,
-                .name = "strided",
-                .make = make_slice_grad});
+  add_cuda_kernels(registry, "strided",
+                   {{"Slice", make_slice}, {"SliceGrad", make_slice_grad, kInternalDomain}});
 }
 
 }  // namespace graft

@@ -1,5 +1,5 @@
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/strided_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -21,8 +21,7 @@ Kernel make_transpose(KernelRequest& request) {
 }  // namespace
 
 void register_transpose_cuda(KernelRegistry& registry) {
-  registry.add(
-      {.op = "Transpose", .device = DeviceKind::cuda, .name = "strided", .make = make_transpose});
+  add_cuda_kernels(registry, "strided", {{"Transpose", make_transpose}});
 }
 
 }  // namespace graft

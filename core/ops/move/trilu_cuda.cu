@@ -1,7 +1,6 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/width.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -78,27 +77,21 @@ Kernel make_cumulative(KernelRequest& request) {
   const std::int64_t inner = shape.size(axis + 1, shape.rank());
   const bool is_exclusive = request.attributes().get_int("exclusive", 0) != 0;
   const bool is_reverse = request.attributes().get_int("reverse", 0) != 0;
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, lines = shape.size() / dim,
-              stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      start_items(Accumulated<T, is_product>{args.input<T>(0), args.output<T>(), dim, inner,
-                                             is_exclusive, is_reverse},
-                  lines, stream);
-    };
+  const std::int64_t lines = shape.size() / dim;
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    start_items(Accumulated<T, is_product>{args.input<T>(0), args.output<T>(), dim, inner,
+                                           is_exclusive, is_reverse},
+                lines, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_trilu_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make) {
-    registry.add({.op = op, .device = DeviceKind::cuda, .name = "plain", .make = make});
-  };
-  add("Trilu", make_trilu);
-  add("CumSum", make_cumulative<false>);
-  add("CumProd", make_cumulative<true>);
+  add_cuda_kernels(registry, "plain",
+                   {{"Trilu", make_trilu},
+                    {"CumSum", make_cumulative<false>},
+                    {"CumProd", make_cumulative<true>}});
 }
 
 }  // namespace graft

@@ -45,13 +45,13 @@ struct FusedActivation {
         upper(attributes.get_float("upper", std::numeric_limits<float>::infinity())) {}
 
   template <class T>
-  T apply(T x) const {
+  constexpr T apply(T x) const {
     const T raised = x < static_cast<T>(lower) ? static_cast<T>(lower) : x;
     return raised > static_cast<T>(upper) ? static_cast<T>(upper) : raised;
   }
   /// Whether the gradient at x, before the activation, passes.
   template <class T>
-  bool passes(T x) const {
+  constexpr bool passes(T x) const {
     if (is_strict) return x > static_cast<T>(lower);
     return !(x < static_cast<T>(lower)) && !(x > static_cast<T>(upper));
   }

@@ -1,36 +1,11 @@
 // A row is a channel: a team sums it up, and passes over it again.
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/moments_cuda.h"
 #include "core/ops/norm/batch_norm.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-/// FusedActivation on the device.
-struct Clamp {
-  bool is_on;
-  bool is_strict;
-  float lower;
-  float upper;
-
-  explicit Clamp(const FusedActivation& from)
-      : is_on(from.is_on), is_strict(from.is_strict), lower(from.lower), upper(from.upper) {}
-
-  template <class T>
-  __device__ T apply(T x) const {
-    if (!is_on) return x;
-    const T raised = x < static_cast<T>(lower) ? static_cast<T>(lower) : x;
-    return raised > static_cast<T>(upper) ? static_cast<T>(upper) : raised;
-  }
-  template <class T>
-  __device__ bool passes(T x) const {
-    if (!is_on) return true;
-    if (is_strict) return x > static_cast<T>(lower);
-    return !(x < static_cast<T>(lower)) && !(x > static_cast<T>(upper));
-  }
-};
 
 /// Where the elements of a channel lie.
 struct Channel {
@@ -76,7 +51,7 @@ struct Train {
   T* new_variance;
   ChannelView view;
   BatchNormSettings by;
-  Clamp clamp;
+  FusedActivation activation;
   /// Of the population variance, for the running one.
   double factor;
 
@@ -98,7 +73,8 @@ struct Train {
     const T slope = static_cast<T>(static_cast<double>(scale[c]) * inv_std);
     for (std::int64_t i = team.rank; i < count; i += Team::size) {
       const std::int64_t at = channel.at(i);
-      y[at] = clamp.apply((x[at] - middle) * slope + bias[c]);
+      const T normalized = (x[at] - middle) * slope + bias[c];
+      y[at] = activation.is_on ? activation.apply(normalized) : normalized;
     }
     if (team.rank > 0) return;
     if (saved_mean != nullptr) saved_mean[c] = middle;
@@ -131,7 +107,7 @@ struct Differentiate {
   T* dscale;
   T* dbias;
   ChannelView view;
-  Clamp clamp;
+  FusedActivation activation;
 
   template <class Team>
   __device__ void operator()(std::int64_t c, const Team& team) const {
@@ -143,8 +119,8 @@ struct Differentiate {
     const T forward_slope = scale[c] * inv_std[c];
     // dy where the activation lets it pass: what was normalized is computed again.
     const auto passed = [&](std::int64_t at) {
-      if (!clamp.is_on) return dy[at];
-      return clamp.passes((x[at] - middle) * forward_slope + bias[c]) ? dy[at] : T{0};
+      if (!activation.is_on) return dy[at];
+      return activation.passes((x[at] - middle) * forward_slope + bias[c]) ? dy[at] : T{0};
     };
     const double sum = team_sum(
         team, count, [&](std::int64_t i) { return static_cast<double>(passed(channel.at(i))); });
@@ -181,26 +157,24 @@ void start_channels(const Body& body, const ChannelView& view, cudaStream_t stre
              stream);
 }
 
-template <class T>
 Kernel inference(const KernelRequest& request) {
   const ChannelView view(request);
   const BatchNormSettings by(request.attributes());
-  return [=, size = request.shape().size(),
-          stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+  const std::int64_t size = request.shape().size();
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
     const Infer<T> infer{args.input<T>(0), args.input<T>(1), args.input<T>(2),
                          args.input<T>(3), args.input<T>(4), args.output<T>(),
                          view.channels,    view.inner,       by.epsilon};
     start_items(infer, size, stream);
-  };
+  });
 }
 
 /// `saved`, `running`: the first output of the two that hold them; none where negative.
-template <class T>
 Kernel training(const KernelRequest& request, int saved, int running, double factor) {
   const ChannelView view(request);
   const BatchNormSettings by(request.attributes());
   const FusedActivation activation(request.attributes());
-  return [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
     const auto at = [&](int first, int which) {
       return first < 0 ? nullptr : args.output<T>(first + which);
     };
@@ -216,47 +190,33 @@ Kernel training(const KernelRequest& request, int saved, int running, double fac
                          at(running, 1),
                          view,
                          by,
-                         Clamp(activation),
+                         activation,
                          factor};
     start_channels(train, view, stream);
-  };
+  });
 }
 
 Kernel make_batch_norm(KernelRequest& request) {
-  Kernel kernel;
-  if (!is_one_type(request)) return kernel;
+  if (!is_one_type(request)) return {};
   const bool trains = request.attributes().get_int("training_mode", 0) != 0;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = trains ? training<T>(request, -1, 1, 1.0) : inference<T>(request);
-  });
-  return kernel;
+  return trains ? training(request, -1, 1, 1.0) : inference(request);
 }
 
 Kernel make_training(KernelRequest& request) {
-  Kernel kernel;
   const auto count = static_cast<double>(ChannelView(request).count());
-  const double factor = count > 1 ? count / (count - 1) : 1.0;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = training<T>(request, 1, 3, factor); });
-  return kernel;
+  return training(request, 1, 3, count > 1 ? count / (count - 1) : 1.0);
 }
 
 Kernel make_grad(KernelRequest& request) {
   const ChannelView view(request);
   const FusedActivation activation(request.attributes());
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Differentiate<T> differentiate{args.input<T>(0),  args.input<T>(1),
-                                           args.input<T>(2),  args.input<T>(3),
-                                           args.input<T>(4),  args.input<T>(5),
-                                           args.output<T>(0), args.output<T>(1),
-                                           args.output<T>(2), view,
-                                           Clamp(activation)};
-      start_channels(differentiate, view, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Differentiate<T> differentiate{
+        args.input<T>(0), args.input<T>(1),  args.input<T>(2),  args.input<T>(3),  args.input<T>(4),
+        args.input<T>(5), args.output<T>(0), args.output<T>(1), args.output<T>(2), view,
+        activation};
+    start_channels(differentiate, view, stream);
   });
-  return kernel;
 }
 
 }  // namespace

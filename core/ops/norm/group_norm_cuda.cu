@@ -1,8 +1,8 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/moments_cuda.h"
+#include "core/ops/kernels/workspace.h"
 #include "core/ops/norm/norm_groups.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -19,8 +19,8 @@ struct Normalize {
   __device__ void operator()(std::int64_t row, const Team& team) const {
     const std::int64_t size = by.channels * by.inner;
     const std::int64_t first = row * size;
-    const DeviceMoments<T> moments =
-        moments_of<T>(team, size, by.epsilon, true, [&](std::int64_t i) { return x[first + i]; });
+    const DeviceMoments moments =
+        moments_of(team, size, by.epsilon, true, [&](std::int64_t i) { return x[first + i]; });
     const std::int64_t first_channel = row % by.groups * by.channels;
     for (std::int64_t i = team.rank; i < size; i += Team::size) {
       const std::int64_t channel = first_channel + i / by.inner;
@@ -44,8 +44,8 @@ struct NormGrad {
   T* dx;
   T* dscale;
   T* dbias;
-  DeviceMoments<T>* moments;  ///< [sample, group]
-  ChannelSums* sums;          ///< [sample, channel]
+  DeviceMoments* moments;  ///< [sample, group]
+  ChannelSums* sums;       ///< [sample, channel]
   NormGroups by;
 };
 
@@ -55,8 +55,8 @@ struct FindMoments {
   template <class Team>
   __device__ void operator()(std::int64_t row, const Team& team) const {
     const std::int64_t size = g.by.channels * g.by.inner;
-    const DeviceMoments<T> found = moments_of<T>(
-        team, size, g.by.epsilon, true, [&](std::int64_t i) { return g.x[row * size + i]; });
+    const DeviceMoments found = moments_of(team, size, g.by.epsilon, true,
+                                           [&](std::int64_t i) { return g.x[row * size + i]; });
     if (team.rank == 0) g.moments[row] = found;
   }
 };
@@ -68,7 +68,7 @@ struct SumChannel {
   template <class Team>
   __device__ void operator()(std::int64_t row, const Team& team) const {
     const std::int64_t first = row * g.by.inner;
-    const DeviceMoments<T> moments = g.moments[row / g.by.channels];
+    const DeviceMoments moments = g.moments[row / g.by.channels];
     const double flat = team_sum(
         team, g.by.inner, [&](std::int64_t i) { return static_cast<double>(g.dy[first + i]); });
     const double moment = team_sum(team, g.by.inner, [&](std::int64_t i) {
@@ -102,7 +102,7 @@ struct Differentiate {
   template <class Team>
   __device__ void operator()(std::int64_t row, const Team& team) const {
     const NormGroups& by = g.by;
-    const DeviceMoments<T> moments = g.moments[row];
+    const DeviceMoments moments = g.moments[row];
     const T* const scale = g.scale + row % by.groups * by.channels;
     const ChannelSums* const sums = g.sums + row * by.channels;
     const double flat = team_sum(team, by.channels, [&](std::int64_t c) {
@@ -127,55 +127,44 @@ struct Differentiate {
 template <bool has_groups>
 Kernel make_forward(KernelRequest& request) {
   const NormGroups by(request, 0, has_groups);
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [by, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Normalize<T> normalize{args.input<T>(0), args.input<T>(1), args.input<T>(2),
-                                   args.output<T>(), by};
-      start_rows(normalize, by.count(), by.size(), true, stream);
-    };
+  return cuda_float_kernel(request, [by]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Normalize<T> normalize{args.input<T>(0), args.input<T>(1), args.input<T>(2),
+                                 args.output<T>(), by};
+    start_rows(normalize, by.count(), by.size(), true, stream);
   });
-  return kernel;
 }
 
 Kernel make_backward(KernelRequest& request) {
   const NormGroups by(request, 1, true);
   const std::int64_t channels = by.samples * by.all_channels;
-  const std::size_t moments_at = static_cast<std::size_t>(channels) * sizeof(ChannelSums);
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    request.need_workspace(moments_at +
-                           static_cast<std::size_t>(by.count()) * sizeof(DeviceMoments<T>));
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      auto* const memory = static_cast<std::byte*>(args.workspace);
-      const NormGrad<T> g{args.input<T>(0),
-                          args.input<T>(1),
-                          args.input<T>(2),
-                          args.output<T>(0),
-                          args.output<T>(1),
-                          args.output<T>(2),
-                          reinterpret_cast<DeviceMoments<T>*>(memory + moments_at),
-                          reinterpret_cast<ChannelSums*>(memory),
-                          by};
-      start_rows(FindMoments<T>{g}, by.count(), by.size(), true, stream);
-      start_rows(SumChannel<T>{g}, channels, by.inner, true, stream);
-      start_items(JoinSamples<T>{g}, by.all_channels, stream);
-      start_rows(Differentiate<T>{g}, by.count(), by.size(), true, stream);
-    };
+  WorkspaceLayout layout;
+  const std::size_t sums = layout.reserve<ChannelSums>(channels);
+  const std::size_t moments = layout.reserve<DeviceMoments>(by.count());
+  request.need_workspace(layout.bytes());
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const NormGrad<T> g{args.input<T>(0),
+                        args.input<T>(1),
+                        args.input<T>(2),
+                        args.output<T>(0),
+                        args.output<T>(1),
+                        args.output<T>(2),
+                        workspace_at<DeviceMoments>(args, moments),
+                        workspace_at<ChannelSums>(args, sums),
+                        by};
+    start_rows(FindMoments<T>{g}, by.count(), by.size(), true, stream);
+    start_rows(SumChannel<T>{g}, channels, by.inner, true, stream);
+    start_items(JoinSamples<T>{g}, by.all_channels, stream);
+    start_rows(Differentiate<T>{g}, by.count(), by.size(), true, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_group_norm_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "rows", .make = make});
-  };
-  add("GroupNormalization", "", make_forward<true>);
-  add("InstanceNormalization", "", make_forward<false>);
-  add("GroupNormGrad", kInternalDomain, make_backward);
+  add_cuda_kernels(registry, "rows",
+                   {{"GroupNormalization", make_forward<true>},
+                    {"InstanceNormalization", make_forward<false>},
+                    {"GroupNormGrad", make_backward, kInternalDomain}});
 }
 
 }  // namespace graft

@@ -1,13 +1,12 @@
 #include <algorithm>
-#include <array>
 #include <optional>
 
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/moments_cuda.h"
 #include "core/ops/kernels/norm_row.h"
+#include "core/ops/kernels/workspace.h"
 #include "core/ops/norm/layer_norm_rows.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -41,8 +40,8 @@ struct Normalize {
   template <class Team>
   __device__ void operator()(std::int64_t row, const Team& team) const {
     const std::int64_t first = row * length;
-    const DeviceMoments<T> moments = moments_of<T>(team, length, epsilon, is_centered,
-                                                   [&](std::int64_t i) { return x[first + i]; });
+    const DeviceMoments moments = moments_of(team, length, epsilon, is_centered,
+                                             [&](std::int64_t i) { return x[first + i]; });
     const T slope = static_cast<T>(moments.inv_std);
     for (std::int64_t i = team.rank; i < length; i += Team::size) {
       const T scaled = moments.centered(x[first + i]) * slope * scale[i];
@@ -64,7 +63,7 @@ struct NormGrad {
   T* dx;
   T* dscale;
   T* dbias;  ///< null without a mean
-  DeviceMoments<T>* moments;
+  DeviceMoments* moments;
   double* sums;  ///< [piece][scale, bias][length]
   std::int64_t rows;
   std::int64_t length;
@@ -78,9 +77,8 @@ struct FindMoments {
   NormGrad<T> g;
   template <class Team>
   __device__ void operator()(std::int64_t row, const Team& team) const {
-    const DeviceMoments<T> found =
-        moments_of<T>(team, g.length, g.epsilon, g.is_centered,
-                      [&](std::int64_t i) { return g.x[row * g.length + i]; });
+    const DeviceMoments found = moments_of(team, g.length, g.epsilon, g.is_centered,
+                                           [&](std::int64_t i) { return g.x[row * g.length + i]; });
     if (team.rank == 0) g.moments[row] = found;
   }
 };
@@ -97,7 +95,7 @@ struct SumPiece {
     const std::int64_t last = g.rows * (piece + 1) / g.pieces;
     for (std::int64_t row = g.rows * piece / g.pieces; row < last; ++row) {
       const std::int64_t at = row * g.length + i;
-      const DeviceMoments<T> moments = g.moments[row];
+      const DeviceMoments moments = g.moments[row];
       const T slope = static_cast<T>(moments.inv_std);
       for_scale += static_cast<double>(g.dy[at] * moments.centered(g.x[at]) * slope);
       for_bias += static_cast<double>(g.dy[at]);
@@ -130,7 +128,7 @@ struct Differentiate {
   template <class Team>
   __device__ void operator()(std::int64_t row, const Team& team) const {
     const std::int64_t first = row * g.length;
-    const DeviceMoments<T> moments = g.moments[row];
+    const DeviceMoments moments = g.moments[row];
     const auto gradient = [&](std::int64_t i) { return g.dy[first + i] * g.scale[i]; };
     const double flat =
         team_sum(team, g.length, [&](std::int64_t i) { return static_cast<double>(gradient(i)); });
@@ -167,67 +165,58 @@ Kernel make_forward(KernelRequest& request) {
   const auto mean_is_double = is_double_output(request, 1);
   const auto inv_std_is_double = is_double_output(request, 2);
   if (!fits(1) || (has_bias && !fits(2)) || !mean_is_double || !inv_std_is_double) return {};
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, types = std::array{*mean_is_double, *inv_std_is_double},
-              stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Normalize<T> normalize{args.input<T>(0),
-                                   args.input<T>(1),
-                                   has_bias ? args.input<T>(2) : nullptr,
-                                   args.output<T>(),
-                                   {args.output<void>(1), types[0]},
-                                   {args.output<void>(2), types[1]},
-                                   rows.length,
-                                   rows.epsilon,
-                                   is_centered};
-      start_rows(normalize, rows.count, rows.length, true, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Normalize<T> normalize{args.input<T>(0),
+                                 args.input<T>(1),
+                                 args.input<T>(2),
+                                 args.output<T>(),
+                                 {args.output<void>(1), *mean_is_double},
+                                 {args.output<void>(2), *inv_std_is_double},
+                                 rows.length,
+                                 rows.epsilon,
+                                 is_centered};
+    start_rows(normalize, rows.count, rows.length, true, stream);
   });
-  return kernel;
-}
-
-template <class T>
-void run_grad(const NormGrad<T>& g, cudaStream_t stream) {
-  start_rows(FindMoments<T>{g}, g.rows, g.length, true, stream);
-  // The parameters first: dx may lie where dy or x does.
-  start_items(SumPiece<T>{g}, g.pieces * g.length, stream);
-  start_items(JoinPieces<T>{g}, g.length, stream);
-  start_rows(Differentiate<T>{g}, g.rows, g.length, true, stream);
 }
 
 template <bool is_centered>
 Kernel make_backward(KernelRequest& request) {
   const NormRows rows(request, 1);
   const std::int64_t pieces = std::clamp<std::int64_t>(rows.count / 16, 1, 64);
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    const std::size_t sums_at = static_cast<std::size_t>(rows.count) * sizeof(DeviceMoments<T>);
-    const std::int64_t sums = checked_multiply(2 * pieces, rows.length);
-    request.need_workspace(sums_at + bytes_of(DType::f64, sums));
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      auto* const memory = static_cast<std::byte*>(args.workspace);
-      run_grad(NormGrad<T>{args.input<T>(0), args.input<T>(1), args.input<T>(2), args.output<T>(0),
-                           args.output<T>(1), is_centered ? args.output<T>(2) : nullptr,
-                           reinterpret_cast<DeviceMoments<T>*>(memory),
-                           reinterpret_cast<double*>(memory + sums_at), rows.count, rows.length,
-                           pieces, rows.epsilon, is_centered},
-               stream);
-    };
+  WorkspaceLayout layout;
+  const std::size_t moments = layout.reserve<DeviceMoments>(rows.count);
+  const std::size_t sums = layout.reserve<double>(checked_multiply(2 * pieces, rows.length));
+  request.need_workspace(layout.bytes());
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const NormGrad<T> g{args.input<T>(0),
+                        args.input<T>(1),
+                        args.input<T>(2),
+                        args.output<T>(0),
+                        args.output<T>(1),
+                        is_centered ? args.output<T>(2) : nullptr,
+                        workspace_at<DeviceMoments>(args, moments),
+                        workspace_at<double>(args, sums),
+                        rows.count,
+                        rows.length,
+                        pieces,
+                        rows.epsilon,
+                        is_centered};
+    start_rows(FindMoments<T>{g}, g.rows, g.length, true, stream);
+    // The parameters first: dx may lie where dy or x does.
+    start_items(SumPiece<T>{g}, g.pieces * g.length, stream);
+    start_items(JoinPieces<T>{g}, g.length, stream);
+    start_rows(Differentiate<T>{g}, g.rows, g.length, true, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_layer_norm_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "rows", .make = make});
-  };
-  add("LayerNormalization", "", make_forward<true>);
-  add("RMSNormalization", "", make_forward<false>);
-  add("LayerNormGrad", kInternalDomain, make_backward<true>);
-  add("RmsNormGrad", kInternalDomain, make_backward<false>);
+  add_cuda_kernels(registry, "rows",
+                   {{"LayerNormalization", make_forward<true>},
+                    {"RMSNormalization", make_forward<false>},
+                    {"LayerNormGrad", make_backward<true>, kInternalDomain},
+                    {"RmsNormGrad", make_backward<false>, kInternalDomain}});
 }
 
 }  // namespace graft

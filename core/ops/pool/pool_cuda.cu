@@ -1,20 +1,27 @@
 // Pools of row-major planes. A thread makes one element, of the gradient as well: it asks the
 // windows that hold the element.
-#include "core/device/cuda/cuda_device.h"
+#include <optional>
+
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
-#include "core/ops/kernels/window_cuda.h"
 #include "core/ops/pool/pool_geometry.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
 
-using device_window::output_of_tap;
-using device_window::Place;
-using device_window::place_of;
-using device_window::taps_of_output;
+/// Three numbers of one row-major index.
+struct Place {
+  std::int64_t depth;
+  std::int64_t height;
+  std::int64_t width;
+};
+
+__device__ Place place_of(std::int64_t index, std::int64_t height, std::int64_t width) {
+  const std::int64_t row = index / width;
+  return {row / height, row % height, index - row * width};
+}
 
 /// Planes and the windows over each.
 struct Planes {
@@ -35,11 +42,10 @@ struct Window {
   Span width;
 
   __device__ Window(const Planes& planes, const Place& output)
-      : depth(taps_of_output(planes.depth, output.depth)),
-        height(taps_of_output(planes.height, output.height)),
-        width(taps_of_output(planes.width, output.width)) {}
-  __device__ static std::int64_t length(const Span& span) { return span.last - span.first; }
-  __device__ std::int64_t count() const { return length(depth) * length(height) * length(width); }
+      : depth(planes.depth.taps_of_output(output.depth)),
+        height(planes.height.taps_of_output(output.height)),
+        width(planes.width.taps_of_output(output.width)) {}
+  __device__ std::int64_t count() const { return depth.count() * height.count() * width.count(); }
 };
 
 /// Calls visit(position in the plane) for each element of the window of an output, in row-major
@@ -47,15 +53,12 @@ struct Window {
 template <class Visit>
 __device__ void for_each_element(const Planes& p, const Place& output, Visit visit) {
   const Window taps(p, output);
-  const auto at = [](const WindowAxis& axis, std::int64_t o, std::int64_t k) {
-    return o * axis.stride + k * axis.dilation - axis.pad_begin;
-  };
   for (std::int64_t d = taps.depth.first; d < taps.depth.last; ++d) {
     for (std::int64_t h = taps.height.first; h < taps.height.last; ++h) {
       const std::int64_t row =
-          at(p.depth, output.depth, d) * p.height.input + at(p.height, output.height, h);
+          p.depth.position(output.depth, d) * p.height.input + p.height.position(output.height, h);
       for (std::int64_t w = taps.width.first; w < taps.width.last; ++w) {
-        visit(row * p.width.input + at(p.width, output.width, w));
+        visit(row * p.width.input + p.width.position(output.width, w));
       }
     }
   }
@@ -65,11 +68,11 @@ __device__ void for_each_element(const Planes& p, const Place& output, Visit vis
 template <class Visit>
 __device__ void for_each_window(const Planes& p, const Place& at, Visit visit) {
   for (std::int64_t d = p.depth.kernel; d-- > 0;) {
-    const std::int64_t depth = output_of_tap(p.depth, at.depth, d);
+    const std::int64_t depth = p.depth.output_of_tap(at.depth, d);
     for (std::int64_t h = p.height.kernel; depth >= 0 && h-- > 0;) {
-      const std::int64_t height = output_of_tap(p.height, at.height, h);
+      const std::int64_t height = p.height.output_of_tap(at.height, h);
       for (std::int64_t w = p.width.kernel; height >= 0 && w-- > 0;) {
-        const std::int64_t width = output_of_tap(p.width, at.width, w);
+        const std::int64_t width = p.width.output_of_tap(at.width, w);
         if (width < 0) continue;
         const std::int64_t index = (depth * p.height.output + height) * p.width.output + width;
         visit(Place{depth, height, width}, index, Place{d, h, w});
@@ -153,9 +156,8 @@ struct MaxPoolGrad {
   /// Which of the window's elements within the plane the tap meets.
   __device__ std::int64_t count(const Place& output, const Place& tap) const {
     const Window taps(planes, output);
-    return ((tap.depth - taps.depth.first) * Window::length(taps.height) + tap.height -
-            taps.height.first) *
-               Window::length(taps.width) +
+    return ((tap.depth - taps.depth.first) * taps.height.count() + tap.height - taps.height.first) *
+               taps.width.count() +
            tap.width - taps.width.first;
   }
 };
@@ -225,94 +227,91 @@ struct GlobalPool {
   }
 };
 
-/// make.operator()<T>(planes, their number, stream), where windows over `x` and the type fit.
-template <class Make>
-Kernel make_pool(const KernelRequest& request, const Shape& x, Make&& make) {
-  Kernel kernel;
-  if (!PoolGeometry::fits(x)) return kernel;
-  const PoolGeometry geometry(request.node(), x);
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = make.template operator()<T>(geometry, as_cuda(request.device()).stream());
-  });
-  return kernel;
+/// What a pool does to an `x` of that shape.
+struct PoolPlan {
+  Planes planes;
+  Planes counted;        ///< by whose windows averages are divided
+  std::int64_t inputs;   ///< elements of x
+  std::int64_t outputs;  ///< elements of y
+};
+
+/// nullopt for windows that kernels do not take.
+std::optional<PoolPlan> plan_of(const KernelRequest& request, const Shape& x) {
+  if (!PoolGeometry::fits(x)) return std::nullopt;
+  const PoolGeometry g(request.node(), x);
+  const bool counts_pads = request.attributes().get_int("count_include_pad", 0) != 0;
+  return PoolPlan{Planes(g.axes), Planes(counted_axes(g.axes, counts_pads)),
+                  g.planes * g.input_plane(), g.planes * g.output_plane()};
 }
 
 Kernel make_max_pool(KernelRequest& request) {
+  const auto plan = plan_of(request, request.shape());
+  if (!plan) return {};
   const bool is_column_major = request.attributes().get_int("storage_order", 0) == 1;
-  const bool has_indices = request.has_output(1);
-  return make_pool(request, request.shape(), [=]<class T>(const PoolGeometry& g, cudaStream_t s) {
-    return Kernel([=, planes = Planes(g.axes),
-                   count = g.planes * g.output_plane()](const KernelArgs& args) {
-      const MaxPool<T> pool{planes,           args.input<T>(0),
-                            args.output<T>(), has_indices ? args.output<std::int64_t>(1) : nullptr,
-                            nullptr,          nullptr,
-                            is_column_major};
-      start_items(pool, count, s);
-    });
-  });
+  return cuda_float_kernel(
+      request, [=, p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        const MaxPool<T> pool{
+            p.planes, args.input<T>(0), args.output<T>(), args.output<std::int64_t>(1),
+            nullptr,  nullptr,          is_column_major};
+        start_items(pool, p.outputs, stream);
+      });
 }
 
 Kernel make_max_pool_with_argmax(KernelRequest& request) {
-  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-    return Kernel(
-        [s, planes = Planes(g.axes), count = g.planes * g.output_plane()](const KernelArgs& args) {
-          const MaxPool<T> pool{planes,  args.input<T>(0), args.output<T>(),
-                                nullptr, nullptr,          args.output<std::uint8_t>(1),
-                                false};
-          start_items(pool, count, s);
-        });
-  });
+  const auto plan = plan_of(request, request.shape());
+  if (!plan) return {};
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        const MaxPool<T> pool{p.planes, args.input<T>(0), args.output<T>(),
+                              nullptr,  nullptr,          args.output<std::uint8_t>(1),
+                              false};
+        start_items(pool, p.outputs, stream);
+      });
 }
 
 /// The workspace holds the position of each maximum.
 Kernel make_max_pool_grad(KernelRequest& request) {
-  request.need_workspace(bytes_of(DType::i32, request.shape(1).size()));
-  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-    return Kernel([s, planes = Planes(g.axes), inputs = g.planes * g.input_plane(),
-                   outputs = g.planes * g.output_plane()](const KernelArgs& args) {
-      auto* const positions = static_cast<std::int32_t*>(args.workspace);
-      const MaxPool<T> find{planes, args.input<T>(0), nullptr, nullptr, positions, nullptr, false};
-      start_items(find, outputs, s);
-      start_items(MaxPoolGrad<T>{planes, args.input<T>(1), positions, nullptr, args.output<T>()},
-                  inputs, s);
-    });
+  const auto plan = plan_of(request, request.shape());
+  if (!plan) return {};
+  request.need_workspace(bytes_of(DType::i32, plan->outputs));
+  return cuda_float_kernel(request, [p = *plan]<class T>(const KernelArgs& args,
+                                                         cudaStream_t stream) {
+    auto* const positions = static_cast<std::int32_t*>(args.workspace);
+    const MaxPool<T> find{p.planes, args.input<T>(0), nullptr, nullptr, positions, nullptr, false};
+    const MaxPoolGrad<T> grad{p.planes, args.input<T>(1), positions, nullptr, args.output<T>()};
+    start_items(find, p.outputs, stream);
+    start_items(grad, p.inputs, stream);
   });
 }
 
 Kernel make_max_pool_grad_with_argmax(KernelRequest& request) {
-  return make_pool(request, request.output().shape,
-                   [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-                     return Kernel([s, planes = Planes(g.axes),
-                                    inputs = g.planes * g.input_plane()](const KernelArgs& args) {
-                       const MaxPoolGrad<T> grad{planes, args.input<T>(0), nullptr,
-                                                 args.input<std::uint8_t>(1), args.output<T>()};
-                       start_items(grad, inputs, s);
-                     });
-                   });
-}
-
-Planes counted_planes(const KernelRequest& request, const PoolGeometry& g) {
-  const bool pads = request.attributes().get_int("count_include_pad", 0) != 0;
-  return Planes(counted_axes(g.axes, pads));
+  const auto plan = plan_of(request, request.output().shape);
+  if (!plan) return {};
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        const MaxPoolGrad<T> grad{p.planes, args.input<T>(0), nullptr, args.input<std::uint8_t>(1),
+                                  args.output<T>()};
+        start_items(grad, p.inputs, stream);
+      });
 }
 
 Kernel make_average_pool(KernelRequest& request) {
-  return make_pool(request, request.shape(), [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-    return Kernel([s, planes = Planes(g.axes), counted = counted_planes(request, g),
-                   count = g.planes * g.output_plane()](const KernelArgs& args) {
-      start_items(AveragePool<T>{planes, counted, args.input<T>(0), args.output<T>()}, count, s);
-    });
-  });
+  const auto plan = plan_of(request, request.shape());
+  if (!plan) return {};
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        start_items(AveragePool<T>{p.planes, p.counted, args.input<T>(0), args.output<T>()},
+                    p.outputs, stream);
+      });
 }
 
 Kernel make_average_pool_grad(KernelRequest& request) {
-  return make_pool(
-      request, request.output().shape, [&]<class T>(const PoolGeometry& g, cudaStream_t s) {
-        return Kernel([s, planes = Planes(g.axes), counted = counted_planes(request, g),
-                       count = g.planes * g.input_plane()](const KernelArgs& args) {
-          start_items(AveragePoolGrad<T>{planes, counted, args.input<T>(0), args.output<T>()},
-                      count, s);
-        });
+  const auto plan = plan_of(request, request.output().shape);
+  if (!plan) return {};
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        start_items(AveragePoolGrad<T>{p.planes, p.counted, args.input<T>(0), args.output<T>()},
+                    p.inputs, stream);
       });
 }
 
@@ -320,31 +319,24 @@ template <bool is_average>
 Kernel make_global_pool(KernelRequest& request) {
   const std::int64_t planes = request.output().shape.size();
   const std::int64_t length = request.shape().size(2, request.shape().rank());
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      start_rows(GlobalPool<T, is_average>{args.input<T>(0), args.output<T>(), length}, planes,
-                 length, true, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    start_rows(GlobalPool<T, is_average>{args.input<T>(0), args.output<T>(), length}, planes,
+               length, true, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_pool_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "planes", .make = make});
-  };
-  add("MaxPool", "", make_max_pool);
-  add("MaxPoolGrad", kInternalDomain, make_max_pool_grad);
-  add("MaxPoolWithArgmax", kInternalDomain, make_max_pool_with_argmax);
-  add("MaxPoolGradWithArgmax", kInternalDomain, make_max_pool_grad_with_argmax);
-  add("AveragePool", "", make_average_pool);
-  add("AveragePoolGrad", kInternalDomain, make_average_pool_grad);
-  add("GlobalAveragePool", "", make_global_pool<true>);
-  add("GlobalMaxPool", "", make_global_pool<false>);
+  add_cuda_kernels(registry, "planes",
+                   {{"MaxPool", make_max_pool},
+                    {"MaxPoolGrad", make_max_pool_grad, kInternalDomain},
+                    {"MaxPoolWithArgmax", make_max_pool_with_argmax, kInternalDomain},
+                    {"MaxPoolGradWithArgmax", make_max_pool_grad_with_argmax, kInternalDomain},
+                    {"AveragePool", make_average_pool},
+                    {"AveragePoolGrad", make_average_pool_grad, kInternalDomain},
+                    {"GlobalAveragePool", make_global_pool<true>},
+                    {"GlobalMaxPool", make_global_pool<false>}});
 }
 
 }  // namespace graft

@@ -1,7 +1,6 @@
 #include "core/ops/kernels/matmul_cuda.h"
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/broadcast.h"
-#include "core/ops/registry.h"
+#include "core/ops/kernels/factory_cuda.h"
 
 namespace graft {
 namespace {
@@ -17,29 +16,19 @@ Kernel make_product(KernelRequest& request) {
     product.c_row = steps[0];
     product.c_column = steps[1];
   }
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [product, adds, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      product.run<T>(args.input<T>(0), args.input<T>(1), adds ? args.input<T>(2) : nullptr,
-                     args.output<T>(), nullptr, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    product.run<T>(args.input<T>(0), args.input<T>(1), adds ? args.input<T>(2) : nullptr,
+                   args.output<T>(), nullptr, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_matmul_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain) {
-    registry.add({.op = op,
-                  .domain = domain,
-                  .device = DeviceKind::cuda,
-                  .name = "tiles",
-                  .make = make_product});
-  };
-  add("Gemm", "");
-  add("MatMul", "");
-  add("BatchedMatMul", kInternalDomain);
+  add_cuda_kernels(registry, "tiles",
+                   {{"Gemm", make_product},
+                    {"MatMul", make_product},
+                    {"BatchedMatMul", make_product, kInternalDomain}});
 }
 
 }  // namespace graft

@@ -3,7 +3,6 @@
 // once. The formulas are those of recurrent_cell.h and recurrent_gru.h.
 #include "core/ops/recurrent/recurrent_cuda.h"
 
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/workspace.h"
@@ -141,7 +140,6 @@ class Forward {
   std::int64_t kept_states() const {
     return settings_.states() * (sizes_.steps + 1) * sizes_.state();
   }
-  std::size_t state_bytes() const { return static_cast<std::size_t>(sizes_.state()) * sizeof(T); }
 
   void run(const KernelArgs& args, std::int64_t d) const {
     const recurrent::TimeOrder order(settings_, sizes_, d);
@@ -151,8 +149,9 @@ class Forward {
     T* const h = keeps_ ? args.output<T>(settings_.states_output()) + d * kept_states()
                         : workspace_at<T>(args, states_);
     T* const c = settings_.states() > 1 ? h + (sizes_.steps + 1) * state : nullptr;
-    load(args.input<T>(kInitialH), d, h + order.first_state() * state);
-    if (c != nullptr) load(args.input<T>(kInitialC), d, c + order.first_state() * state);
+    const std::int64_t first = order.first_state() * state;
+    load_state(device_, sizes_, d, args.input<T>(kInitialH), h + first);
+    if (c != nullptr) load_state(device_, sizes_, d, args.input<T>(kInitialC), c + first);
     project(args, d, gates);
     for (std::int64_t step = 0; step < sizes_.steps; ++step) {
       const std::int64_t time = order.time(step);
@@ -163,20 +162,9 @@ class Forward {
       s.next_c = c == nullptr ? nullptr : c + order.after(time) * state;
       run_stages(args, d, s);
     }
-    store(h + order.last_state() * state, args.output<T>(kYh), d);
-    if (c != nullptr) store(c + order.last_state() * state, args.output<T>(kYc), d);
-  }
-
-  void load(const T* given, std::int64_t d, T* state) const {
-    if (given == nullptr) {
-      device_.fill(state, 0, state_bytes());
-    } else {
-      device_.copy_async(state, given + d * sizes_.state(), state_bytes());
-    }
-  }
-  void store(const T* state, T* output, std::int64_t d) const {
-    if (output == nullptr) return;
-    device_.copy_async(output + d * sizes_.state(), state, state_bytes());
+    const std::int64_t last = order.last_state() * state;
+    store_state(device_, sizes_, d, h + last, args.output<T>(kYh));
+    if (c != nullptr) store_state(device_, sizes_, d, c + last, args.output<T>(kYc));
   }
 
   /// Fills the gates with the input's part of each.
@@ -249,18 +237,11 @@ class Forward {
   std::size_t states_ = 0;
 };
 
-Kernel make_forward(KernelRequest& request) {
-  Kernel kernel;
-  if (!suits_cuda(RecurrentSettings(request.node()))) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { kernel = Forward<T>(request); });
-  return kernel;
-}
-
 }  // namespace
 
 void register_recurrent_cuda(KernelRegistry& registry) {
-  register_recurrent_kernels(registry, "tiles", make_forward, make_recurrent_grad_cuda,
-                             DeviceKind::cuda);
+  register_recurrent_kernels(registry, "tiles", recurrent_kernel_cuda<Forward>,
+                             make_recurrent_grad_cuda, DeviceKind::cuda);
 }
 
 }  // namespace graft

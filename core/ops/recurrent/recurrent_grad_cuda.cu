@@ -1,7 +1,6 @@
 // The gradients of LSTM, GRU and RNN: from the last step to the first the point-wise gradient of
 // the cell, then its product with R; the gradients of X, W, R, B and P are then products and sums
 // over all steps at once. The formulas are those of recurrent_cell.h and recurrent_gru.h.
-#include "core/device/cuda/cuda_device.h"
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/workspace.h"
@@ -177,7 +176,6 @@ class Backward {
 
  private:
   std::int64_t gate_columns() const { return settings_.gates() * sizes_.hidden; }
-  std::size_t state_bytes() const { return static_cast<std::size_t>(sizes_.state()) * sizeof(T); }
   /// State 0 (h) or 1 (c) of a direction, before the first or at a later index.
   const T* state(const KernelArgs& args, std::int64_t d, std::int64_t which,
                  std::int64_t index) const {
@@ -188,30 +186,20 @@ class Backward {
 
   void run(const KernelArgs& args, std::int64_t d) const {
     const recurrent::TimeOrder order(settings_, sizes_, d);
-    device_.fill(workspace_at<T>(args, carry_), 0, state_bytes());
-    load(args.input<T>(kGradYh), d, workspace_at<T>(args, dh_));
-    load(args.input<T>(kGradYc), d, workspace_at<T>(args, dc_));
+    T* const carry = workspace_at<T>(args, carry_);
+    T* const dh = workspace_at<T>(args, dh_);
+    T* const dc = workspace_at<T>(args, dc_);
+    load_state<T>(device_, sizes_, d, nullptr, carry);
+    load_state(device_, sizes_, d, args.input<T>(kGradYh), dh);
+    load_state(device_, sizes_, d, args.input<T>(kGradYc), dc);
     for (std::int64_t step = sizes_.steps; step-- > 0;) {
       run_passes(args, d, step_of(args, d, order, order.time(step)));
     }
-    T* const dh = workspace_at<T>(args, dh_);
-    start_items(AddTo<T>{workspace_at<T>(args, carry_), dh}, sizes_.state(), device_.stream());
-    store(dh, args.output<T>(kDinitialH), d);
-    store(workspace_at<T>(args, dc_), args.output<T>(kDinitialC), d);
+    start_items(AddTo<T>{carry, dh}, sizes_.state(), device_.stream());
+    store_state(device_, sizes_, d, dh, args.output<T>(kDinitialH));
+    store_state(device_, sizes_, d, dc, args.output<T>(kDinitialC));
     write_products(args, d, order);
     write_sums(args, d, order);
-  }
-
-  void load(const T* given, std::int64_t d, T* to) const {
-    if (given == nullptr) {
-      device_.fill(to, 0, state_bytes());
-    } else {
-      device_.copy_async(to, given + d * sizes_.state(), state_bytes());
-    }
-  }
-  void store(const T* from, T* output, std::int64_t d) const {
-    if (output == nullptr) return;
-    device_.copy_async(output + d * sizes_.state(), from, state_bytes());
   }
 
   CellStep<T> step_of(const KernelArgs& args, std::int64_t d, const recurrent::TimeOrder& order,
@@ -348,10 +336,7 @@ class Backward {
 }  // namespace
 
 Kernel make_recurrent_grad_cuda(KernelRequest& request) {
-  Kernel kernel;
-  if (!suits_cuda(RecurrentSettings(request.node()))) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { kernel = Backward<T>(request); });
-  return kernel;
+  return recurrent_kernel_cuda<Backward>(request);
 }
 
 }  // namespace graft

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "core/base/parallel.h"
-#include "core/ops/kernels/axis_loop.h"
+#include "core/ops/reduce/arg_reduce.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -40,12 +40,8 @@ Kernel arg_kernel(const AxisLoop& loop) {
 
 template <bool kLargest>
 Kernel make(KernelRequest& request) {
-  const AxisLoop loop(request, request.attributes().get_int("axis", 0));
-  if (loop.axis == 0 && request.output().shape.size() > 0) {
-    fail(ErrorKind::shape, request.node().label(), ": axis of ", request.shape(),
-         " is empty and has no extreme");
-  }
-  const bool last = request.attributes().get_int("select_last_index", 0) != 0;
+  const AxisLoop loop = arg_reduce_loop(request);
+  const bool last = takes_last_index(request);
   Kernel kernel;
   visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
     kernel = last ? arg_kernel<T, kLargest, true>(loop) : arg_kernel<T, kLargest, false>(loop);

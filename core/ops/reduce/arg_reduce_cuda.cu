@@ -1,23 +1,12 @@
-#include "core/base/error.h"
-#include "core/device/cuda/cuda_device.h"
-#include "core/ops/kernels/axis_loop.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
-#include "core/ops/registry.h"
+#include "core/ops/reduce/arg_reduce.h"
 
 namespace graft {
 namespace {
 
-/// Whichever is more extreme; NaN wins.
-template <bool is_largest>
-struct Extreme {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    const bool wins = is_largest ? a > b : a < b;
-    return wins || a != a ? a : b;
-  }
-};
-
-template <class T, bool is_largest>
+/// Extreme: Larger or Smaller.
+template <class T, class Extreme>
 struct ArgReduce {
   const T* x;
   std::int64_t* y;
@@ -30,9 +19,9 @@ struct ArgReduce {
     const T* const from = x + row / inner * length * inner + row % inner;
     T best = from[0];
     for (std::int64_t i = team.rank; i < length; i += Team::size) {
-      best = Extreme<is_largest>{}(best, from[i * inner]);
+      best = Extreme{}(best, from[i * inner]);
     }
-    best = team.join(best, Extreme<is_largest>{});
+    best = team.join(best, Extreme{});
     const auto is_best = [&](T one) { return one == best || (one != one && best != best); };
     // The first place, or minus the last one.
     std::int64_t place = length;
@@ -40,38 +29,26 @@ struct ArgReduce {
       const std::int64_t here = takes_last ? -i : i;
       if (is_best(from[i * inner]) && here < place) place = here;
     }
-    place = team.join(place, Extreme<false>{});
+    place = team.join(place, Smaller{});
     if (team.rank == 0) y[row] = takes_last ? -place : place;
   }
 };
 
-template <bool is_largest>
+template <class Extreme>
 Kernel make(KernelRequest& request) {
-  const AxisLoop loop(request, request.attributes().get_int("axis", 0));
-  if (loop.axis == 0 && request.output().shape.size() > 0) {
-    fail(ErrorKind::shape, request.node().label(), ": axis of ", request.shape(),
-         " is empty and has no extreme");
-  }
-  const bool last = request.attributes().get_int("select_last_index", 0) != 0;
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const ArgReduce<T, is_largest> reduce{args.input<T>(0), args.output<std::int64_t>(),
-                                            loop.axis, loop.inner, last};
-      start_rows(reduce, loop.outer * loop.inner, loop.axis, loop.inner == 1, stream);
-    };
+  const AxisLoop loop = arg_reduce_loop(request);
+  const bool takes_last = takes_last_index(request);
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const ArgReduce<T, Extreme> reduce{args.input<T>(0), args.output<std::int64_t>(), loop.axis,
+                                       loop.inner, takes_last};
+    start_rows(reduce, loop.outer * loop.inner, loop.axis, loop.inner == 1, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_arg_reduce_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory factory) {
-    registry.add({.op = op, .device = DeviceKind::cuda, .name = "rows", .make = factory});
-  };
-  add("ArgMax", make<true>);
-  add("ArgMin", make<false>);
+  add_cuda_kernels(registry, "rows", {{"ArgMax", make<Larger>}, {"ArgMin", make<Smaller>}});
 }
 
 }  // namespace graft

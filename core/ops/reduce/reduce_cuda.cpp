@@ -2,9 +2,8 @@
 
 #include <array>
 
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/reduce/reduce.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -63,8 +62,7 @@ Kernel make_reduction(KernelRequest& request) {
 
 void register_reduce_cuda(KernelRegistry& registry) {
   for (const Row& row : kRows) {
-    registry.add(
-        {.op = row.op, .device = DeviceKind::cuda, .name = "two_passes", .make = make_reduction});
+    add_cuda_kernels(registry, "two_passes", {{row.op, make_reduction}});
   }
 }
 

@@ -1,6 +1,5 @@
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -25,24 +24,16 @@ Kernel make_row_dot(KernelRequest& request) {
   const Shape& a = request.shape();
   const std::int64_t length = a[a.rank() - 1];
   const std::int64_t rows = a.size(0, a.rank() - 1);
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      start_rows(RowDot<T>{args.input<T>(0), args.input<T>(1), args.output<T>(), length}, rows,
-                 length, true, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    start_rows(RowDot<T>{args.input<T>(0), args.input<T>(1), args.output<T>(), length}, rows,
+               length, true, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_row_dot_cuda(KernelRegistry& registry) {
-  registry.add({.op = "RowDot",
-                .domain = kInternalDomain,
-                .device = DeviceKind::cuda,
-                .name = "rows",
-                .make = make_row_dot});
+  add_cuda_kernels(registry, "rows", {{"RowDot", make_row_dot, kInternalDomain}});
 }
 
 }  // namespace graft

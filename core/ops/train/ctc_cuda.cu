@@ -1,9 +1,8 @@
 // The lattice of ctc_cpu.cpp, a block a sample: its threads take the states of one time side by
 // side. Rows of the lattice lie in the workspace.
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
-#include "core/ops/registry.h"
 #include "core/ops/train/ctc_setup.h"
 
 namespace graft {
@@ -207,49 +206,35 @@ std::size_t bytes_of_rows(const CtcSetup& setup, std::int64_t rows) {
 Kernel make_loss(KernelRequest& request) {
   const CtcSetup setup(request, 0);
   request.need_workspace(bytes_of(DType::f64, setup.batch) + bytes_of_rows(setup, 2));
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [setup, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      auto* const losses = static_cast<double*>(args.workspace);
-      start_rows_by<BlockTeam>(SampleLoss<T>{setup, args.input<T>(0), args.input<std::int64_t>(1),
-                                             losses, losses + setup.batch},
-                               setup.batch, stream);
-      start_rows_by<BlockTeam>(SumSamples<T>{setup, losses, args.output<T>()}, 1, stream);
-    };
+  return cuda_float_kernel(request, [setup]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    auto* const losses = static_cast<double*>(args.workspace);
+    start_rows_by<BlockTeam>(SampleLoss<T>{setup, args.input<T>(0), args.input<std::int64_t>(1),
+                                           losses, losses + setup.batch},
+                             setup.batch, stream);
+    start_rows_by<BlockTeam>(SumSamples<T>{setup, losses, args.output<T>()}, 1, stream);
   });
-  return kernel;
 }
 
 Kernel make_grad(KernelRequest& request) {
   const CtcSetup setup(request, 1);
   request.need_workspace(bytes_of_rows(setup, setup.steps + 2));
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [setup, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const SampleGradient<T> gradient{setup,
-                                       args.input<T>(0),
-                                       args.input<T>(1),
-                                       args.input<std::int64_t>(2),
-                                       args.output<T>(),
-                                       static_cast<double*>(args.workspace)};
-      start_rows_by<BlockTeam>(gradient, setup.batch, stream);
-    };
+  return cuda_float_kernel(request, [setup]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const SampleGradient<T> gradient{setup,
+                                     args.input<T>(0),
+                                     args.input<T>(1),
+                                     args.input<std::int64_t>(2),
+                                     args.output<T>(),
+                                     static_cast<double*>(args.workspace)};
+    start_rows_by<BlockTeam>(gradient, setup.batch, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_ctc_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make) {
-    registry.add({.op = op,
-                  .domain = kInternalDomain,
-                  .device = DeviceKind::cuda,
-                  .name = "blocks",
-                  .make = make});
-  };
-  add("CtcLoss", make_loss);
-  add("CtcLossGrad", make_grad);
+  add_cuda_kernels(
+      registry, "blocks",
+      {{"CtcLoss", make_loss, kInternalDomain}, {"CtcLossGrad", make_grad, kInternalDomain}});
 }
 
 }  // namespace graft

@@ -1,10 +1,10 @@
 // Losses: a team computes each position, then sums over positions go in two passes, pieces first.
 #include <algorithm>
 
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
+#include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
-#include "core/ops/registry.h"
 #include "core/ops/train/loss_setup.h"
 
 namespace graft {
@@ -164,10 +164,7 @@ template <class T>
 struct StoreEach {
   const double* losses;
   T* y;
-  template <class Team>
-  __device__ void operator()(std::int64_t i, const Team&) const {
-    y[i] = static_cast<T>(losses[i]);
-  }
+  __device__ void operator()(std::int64_t i) const { y[i] = static_cast<T>(losses[i]); }
 };
 
 /// dx = g (Q softmax(x) - q), where q is the weighted (smoothed) target and Q its sum. Where
@@ -249,24 +246,20 @@ Kernel make_loss(KernelRequest& request) {
   const std::int64_t pieces = pieces_of(setup);
   request.need_workspace(static_cast<std::size_t>(pieces) * sizeof(Totals) +
                          bytes_of(DType::f64, setup.positions));
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Targets<T> targets = targets_of<T>(setup, args);
-      auto* const totals = static_cast<Totals*>(args.workspace);
-      auto* const losses = reinterpret_cast<double*>(totals + pieces);
-      T* const log_prob = setup.has_log_prob ? args.output<T>(1) : nullptr;
-      start_positions(PositionLosses<T, has_scores>{targets, args.input<T>(0), log_prob, losses},
-                      setup, stream);
-      if (setup.reduction == LossReduction::none) {
-        start_rows_by<ThreadTeam>(StoreEach<T>{losses, args.output<T>()}, setup.positions, stream);
-      } else {
-        sum_up(targets, losses, totals, pieces, args.output<T>(),
-               setup.reduction == LossReduction::mean, stream);
-      }
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Targets<T> targets = targets_of<T>(setup, args);
+    auto* const totals = static_cast<Totals*>(args.workspace);
+    auto* const losses = reinterpret_cast<double*>(totals + pieces);
+    T* const log_prob = setup.has_log_prob ? args.output<T>(1) : nullptr;
+    start_positions(PositionLosses<T, has_scores>{targets, args.input<T>(0), log_prob, losses},
+                    setup, stream);
+    if (setup.reduction == LossReduction::none) {
+      start_items(StoreEach<T>{losses, args.output<T>()}, setup.positions, stream);
+    } else {
+      sum_up(targets, losses, totals, pieces, args.output<T>(),
+             setup.reduction == LossReduction::mean, stream);
+    }
   });
-  return kernel;
 }
 
 template <bool has_scores>
@@ -274,34 +267,27 @@ Kernel make_loss_grad(KernelRequest& request) {
   const LossSetup setup(request, 1);
   const std::int64_t pieces = pieces_of(setup);
   request.need_workspace(static_cast<std::size_t>(pieces) * sizeof(Totals));
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    kernel = [=, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-      const Targets<T> targets = targets_of<T>(setup, args);
-      auto* const totals = static_cast<Totals*>(args.workspace);
-      const bool is_mean = setup.reduction == LossReduction::mean;
-      if (is_mean) sum_up<T>(targets, nullptr, totals, pieces, nullptr, true, stream);
-      const LossGradient<T, has_scores> gradient{
-          targets,          args.input<T>(0),           args.input<T>(1),
-          args.output<T>(), is_mean ? totals : nullptr, setup.reduction != LossReduction::none};
-      start_positions(gradient, setup, stream);
-    };
+  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    const Targets<T> targets = targets_of<T>(setup, args);
+    auto* const totals = static_cast<Totals*>(args.workspace);
+    const bool is_mean = setup.reduction == LossReduction::mean;
+    if (is_mean) sum_up<T>(targets, nullptr, totals, pieces, nullptr, true, stream);
+    const LossGradient<T, has_scores> gradient{
+        targets,          args.input<T>(0),           args.input<T>(1),
+        args.output<T>(), is_mean ? totals : nullptr, setup.reduction != LossReduction::none};
+    start_positions(gradient, setup, stream);
   });
-  return kernel;
 }
 
 }  // namespace
 
 void register_loss_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .device = DeviceKind::cuda, .name = "rows", .make = make});
-  };
-  add("SoftmaxCrossEntropyLoss", "", make_loss<true>);
-  add("CrossEntropy", kInternalDomain, make_loss<true>);
-  add("NegativeLogLikelihoodLoss", "", make_loss<false>);
-  add("CrossEntropyGrad", kInternalDomain, make_loss_grad<true>);
-  add("NegativeLogLikelihoodLossGrad", kInternalDomain, make_loss_grad<false>);
+  add_cuda_kernels(registry, "rows",
+                   {{"SoftmaxCrossEntropyLoss", make_loss<true>},
+                    {"CrossEntropy", make_loss<true>, kInternalDomain},
+                    {"NegativeLogLikelihoodLoss", make_loss<false>},
+                    {"CrossEntropyGrad", make_loss_grad<true>, kInternalDomain},
+                    {"NegativeLogLikelihoodLossGrad", make_loss_grad<false>, kInternalDomain}});
 }
 
 }  // namespace graft

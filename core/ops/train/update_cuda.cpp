@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/device/cuda/cuda_device.h"
+#include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/matmul_cuda.h"
 #include "core/ops/train/product_update_kernels.h"
 
@@ -81,12 +81,12 @@ Kernel make_update(KernelRequest& request) {
 }
 
 /// SGD without momentum and decay: the product adds to the parameter.
-template <class T>
 Kernel adding_product(const KernelRequest& request, const DeviceProduct& product) {
-  return [product, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-    product.run<T>(left_operand<T>(args), right_operand<T>(args), args.input<T>(0),
-                   args.output<T>(), args.input<T>(kRate), stream);
-  };
+  return cuda_float_kernel(
+      request, [product]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        product.run<T>(left_operand<T>(args), right_operand<T>(args), args.input<T>(0),
+                       args.output<T>(), args.input<T>(kRate), stream);
+      });
 }
 
 /// The gradient is made in the workspace, unless the product can add to the parameter.
@@ -99,10 +99,7 @@ Kernel make_product_update(KernelRequest& request) {
     product.beta = 1.0;
     product.c_row = product.n;
     product.c_column = 1;
-    Kernel kernel;
-    visit_dtype(FloatTypes{}, request.dtype(),
-                [&]<class T>() { kernel = adding_product<T>(request, product); });
-    return kernel;
+    return adding_product(request, product);
   }
   if (request.dtype() != DType::f32) return {};
   const int states = std::min(request.input_count() - 1 - kFirstState, DeviceUpdate::kMostStates);
@@ -128,23 +125,19 @@ Kernel make_assign(KernelRequest& request) {
 }  // namespace
 
 void register_update_cuda(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view name, KernelFactory make) {
-    registry.add({.op = op,
-                  .domain = kInternalDomain,
-                  .device = DeviceKind::cuda,
-                  .name = name,
-                  .make = make});
-  };
-  add("SgdUpdate", "plain", make_update<UpdateKind::sgd>);
-  add("AdamUpdate", "plain", make_update<UpdateKind::adam>);
-  add("RmspropUpdate", "plain", make_update<UpdateKind::rmsprop>);
-  add("AdagradUpdate", "plain", make_update<UpdateKind::adagrad>);
-  add("Accumulate", "plain", make_update<UpdateKind::accumulate>);
-  add("Assign", "plain", make_assign);
-  add("SgdProductUpdate", "tiles", make_product_update<UpdateKind::sgd>);
-  add("AdamProductUpdate", "tiles", make_product_update<UpdateKind::adam>);
-  add("RmspropProductUpdate", "tiles", make_product_update<UpdateKind::rmsprop>);
-  add("AdagradProductUpdate", "tiles", make_product_update<UpdateKind::adagrad>);
+  add_cuda_kernels(registry, "plain",
+                   {{"SgdUpdate", make_update<UpdateKind::sgd>, kInternalDomain},
+                    {"AdamUpdate", make_update<UpdateKind::adam>, kInternalDomain},
+                    {"RmspropUpdate", make_update<UpdateKind::rmsprop>, kInternalDomain},
+                    {"AdagradUpdate", make_update<UpdateKind::adagrad>, kInternalDomain},
+                    {"Accumulate", make_update<UpdateKind::accumulate>, kInternalDomain},
+                    {"Assign", make_assign, kInternalDomain}});
+  add_cuda_kernels(
+      registry, "tiles",
+      {{"SgdProductUpdate", make_product_update<UpdateKind::sgd>, kInternalDomain},
+       {"AdamProductUpdate", make_product_update<UpdateKind::adam>, kInternalDomain},
+       {"RmspropProductUpdate", make_product_update<UpdateKind::rmsprop>, kInternalDomain},
+       {"AdagradProductUpdate", make_product_update<UpdateKind::adagrad>, kInternalDomain}});
 }
 
 }  // namespace graft

@@ -45,8 +45,6 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "out of memory";
     case cudaErrorInvalidValue:
       return "invalid argument";
-    case cudaErrorNotReady:
-      return "not ready";
     case cudaErrorStreamCaptureUnsupported:
       return "not permitted while a stream is captured";
     case cudaErrorIllegalState:

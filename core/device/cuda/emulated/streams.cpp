@@ -155,11 +155,6 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return run_until(stream, [&] { return stream->queue.empty(); });
 }
 
-cudaError_t cudaDeviceSynchronize() {
-  const Guard guard;
-  return is_capturing() ? report(cudaErrorStreamCaptureUnsupported) : run_all();
-}
-
 cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
   const Guard guard;
@@ -207,17 +202,6 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (stream->capture) return report(cudaErrorStreamCaptureUnsupported);
   give(stream, {nullptr, event->reached});
   return cudaSuccess;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const Guard guard;
-  if (is_capturing()) return report(cudaErrorStreamCaptureUnsupported);
-  if (streams().all.empty()) return cudaSuccess;
-  return run_until(streams().all.front(), [reached = event->reached] { return *reached; });
-}
-
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return *event->reached ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
