@@ -169,7 +169,7 @@ Finding find_environment(const CLI::App& root) {
     if (!line.starts_with("GRAFT_")) continue;
     const std::string name = line.substr(0, line.find('='));
     bool is_option = false;
-    for (const CLI::App* verb : root.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* verb : verbs_of(root)) {
       for (const CLI::Option* option : verb->get_options()) {
         const std::vector<std::string> names = environment_names(verb->get_name(), *option);
         is_option = is_option || std::ranges::find(names, name) != names.end();

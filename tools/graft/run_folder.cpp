@@ -15,6 +15,7 @@
 #include "core/base/parallel.h"
 #include "graft/version.h"
 #include "io/file.h"
+#include "tools/graft/format_internal.h"
 #include "tools/graft/run_settings.h"
 
 namespace graft::cli {
@@ -77,11 +78,9 @@ void resume(CLI::App& app, const std::string& wanted, RunArguments& arguments) {
   const auto settings = read_settings(*folder / kConfig);
   const std::vector<std::string> changed = contradictions(app, settings, kFree);
   if (!changed.empty()) {
-    std::string list;
-    for (const std::string& one : changed) list += (list.empty() ? "" : ", ") + one;
-    throw CLI::ValidationError("--resume",
-                               list + ": that would be another run; start one by --config " +
-                                   (*folder / kConfig).string());
+    throw CLI::ValidationError(
+        "--resume", joined(changed) + ": that would be another run; start one by --config " +
+                        (*folder / kConfig).string());
   }
   take_settings(app, settings, *folder / kConfig);
 }

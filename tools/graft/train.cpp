@@ -61,9 +61,7 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
     all["momentum"] = shortest_json(sgd->momentum);
   }
   for (const std::vector<std::string>& names : arguments.tied) {
-    std::string list;
-    for (const std::string& one : names) list += (list.empty() ? "" : ",") + one;
-    all["tied"].push_back(list);
+    all["tied"].push_back(joined(names, ","));
   }
   return all;
 }

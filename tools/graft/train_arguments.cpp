@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <span>
 
+#include "tools/graft/numbers.h"
 #include "tools/graft/options.h"
 #include "tools/graft/train_arguments.h"
 
@@ -22,24 +22,19 @@ void add_precision(CLI::App& app, const char* name, Precision& precision, const 
   app.add_option_function<std::string>(name, choose, help)->type_name("f32|bf16");
 }
 
-}  // namespace
-
-namespace {
-
 /// "NAME[:SETTING=NUMBER]...". Throws Error{argument} naming what is not understood.
 Optimizer parse_optimizer(const std::string& written) {
   std::vector<std::string> words = CLI::detail::split(written, ':');
   Optimizer optimizer = optimizer_from_name(words.front());
   for (const std::string& word : std::span(words).subspan(1)) {
     const std::size_t split = std::min(word.find('='), word.size());
-    const std::string number = word.substr(std::min(split + 1, word.size()));
-    float value = 0.0F;
-    const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (code != std::errc() || end != number.data() + number.size()) {
+    const std::optional<float> value =
+        number_in<float>(word.substr(std::min(split + 1, word.size())));
+    if (!value) {
       fail(ErrorKind::argument, "--optimizer '", written, "': '", word,
            "' is no setting, wanted one like epsilon=1e-4");
     }
-    set_setting(optimizer, word.substr(0, split), value);
+    set_setting(optimizer, word.substr(0, split), *value);
   }
   return optimizer;
 }
@@ -165,10 +160,8 @@ void add_record_options(CLI::App& app, TrainArguments& arguments) {
                  "what the best epoch is best by: loss, validation_accuracy, validation_f1, ... "
                  "(default: validation_accuracy, or else a loss)")
       ->type_name("NAME");
-  app.add_option("--keep", arguments.keep, "weights to write")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"last", "best"}).description(""))
-      ->type_name("last|best");
+  limit_to(*app.add_option("--keep", arguments.keep, "weights to write")->capture_default_str(),
+           {"last", "best"});
   app.add_option("--early-stopping", arguments.early_stopping,
                  "end after so many epochs without a better one")
       ->check(CLI::Range(1, 1 << 30));
