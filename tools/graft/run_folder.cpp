@@ -5,7 +5,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -75,14 +74,16 @@ void resume(CLI::App& app, const std::string& wanted, RunArguments& arguments) {
   const std::optional<fs::path> folder = run_to_resume(app, wanted);
   if (!folder) return;
   arguments.resumed = folder->string();
-  const auto settings = read_settings(*folder / kConfig);
-  const std::vector<std::string> changed = contradictions(app, settings, kFree);
+  const ConfigFile recorded(app, *folder / kConfig);
+  const std::vector<std::string> changed = contradictions(app, recorded, kFree);
   if (!changed.empty()) {
     throw CLI::ValidationError(
-        "--resume", joined(changed) + ": that would be another run; start one by --config " +
-                        (*folder / kConfig).string());
+        "--resume",
+        joined(changed) + ": that would be another run; start one by --config " + recorded.path());
   }
-  take_settings(app, settings, *folder / kConfig);
+  for (CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) give(*option, recorded.of(*option), recorded.path());
+  }
 }
 
 /// A killed process leaves what it had begun to write.

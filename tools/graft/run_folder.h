@@ -20,8 +20,8 @@ struct RunArguments {
   double checkpoint_minutes = 10.0;
 };
 
-/// Adds --resume, --run, --no-run and --checkpoint-minutes. --resume gives values to options of the
-/// verb that were not given; apply_settings() sees to it that they count.
+/// Adds --resume, --run, --no-run and --checkpoint-minutes. --resume gives the run's settings to
+/// those options of the verb that were not given.
 void add_arguments(CLI::App& app, RunArguments& arguments);
 
 /// A run's folder, held by this process alone until the object goes.
