@@ -113,6 +113,17 @@ TEST_F(Runs, ResumeEndsWithTheSameBits) {
   EXPECT_EQ(read("whole.onnx"), read("broken.onnx"));
 }
 
+TEST_F(Runs, SeedsAreComparedToTheLastDigit) {
+  ASSERT_THAT(train("a.onnx", {"--run", folder_of_run_, "--seed", "16777217"}), Succeeds());
+  EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_, "--seed", "16777216"}),
+              FailsWith(1, "--seed 16777216 (the run has 16777217)"));
+}
+
+TEST_F(Runs, AFlagThatIsFalseIsWrittenDownAsFalse) {
+  ASSERT_THAT(shell("GRAFT_AUGMENT=0 ", command("a.onnx", {"--run", folder_of_run_})), Succeeds());
+  EXPECT_EQ(config()["settings"]["augment"], false);
+}
+
 TEST_F(Runs, AutoStartsWhereThereIsNothingToGoOnWith) {
   const std::vector<std::string> automatic{"--run", folder_of_run_, "--resume", "auto"};
   ASSERT_THAT(train("a.onnx", automatic), Succeeds());

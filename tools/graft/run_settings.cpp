@@ -39,7 +39,7 @@ Json json_of(const CLI::Option& option) {
     const std::string text = option.get_default_str();
     return text.empty() ? Json() : json_of(text);
   }
-  if (option.get_items_expected_max() == 0) return true;  // a flag
+  if (option.get_items_expected_max() == 0) return option.as<bool>();  // a flag
   const std::vector<std::string> values = given(option);
   if (option.get_items_expected_max() == 1) return json_of(values.back());
   Json list = Json::array();
@@ -47,11 +47,17 @@ Json json_of(const CLI::Option& option) {
   return list;
 }
 
+template <class T>
+std::optional<bool> are_equal(const std::string& a, const std::string& b) {
+  const std::optional<T> x = number_in<T>(a);
+  const std::optional<T> y = number_in<T>(b);
+  return x && y ? std::optional(*x == *y) : std::nullopt;
+}
+
 /// Numbers may be written in several ways; options are f32 where they are no whole numbers.
 bool is_same(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  const auto x = number_in<float>(a);
-  return x && x == number_in<float>(b);
+  if (const auto whole = are_equal<std::uint64_t>(a, b)) return *whole;
+  return are_equal<float>(a, b).value_or(a == b);
 }
 
 }  // namespace
