@@ -8,6 +8,7 @@
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/numbers.h"
 #include "tools/graft/options.h"
 #include "tools/graft/profile.h"
 #include "tools/graft/report_page.h"
@@ -37,9 +38,8 @@ struct RunData {
 
 /// The setting where it is a whole number above 0, else `preset`.
 std::int64_t count_in(const RunRecord& run, const char* key, std::int64_t preset) {
-  const nlohmann::ordered_json value =
-      nlohmann::ordered_json::parse(run.setting(key), nullptr, false);
-  return value.is_number_unsigned() && value > 0 ? value.get<std::int64_t>() : preset;
+  const std::optional<std::int64_t> value = number_in<std::int64_t>(run.setting(key));
+  return value && *value > 0 ? *value : preset;
 }
 
 RunData open_data_of(const RunRecord& run, const Model& model) {
