@@ -130,10 +130,10 @@ std::string class_name(const RunSection& section, std::int64_t index) {
 
 /// What would not fit a page as a table is a list of what is confused most.
 std::string confusions(const RunSection& section) {
-  const Judgement& found = *section.judgement;
+  const ConfusionMatrix& found = section.judgement->confusion;
   std::vector<std::pair<std::int64_t, std::pair<std::int64_t, std::int64_t>>> all;
-  for (std::int64_t truth = 0; truth < found.classes; ++truth) {
-    for (std::int64_t guess = 0; guess < found.classes; ++guess) {
+  for (std::int64_t truth = 0; truth < found.classes(); ++truth) {
+    for (std::int64_t guess = 0; guess < found.classes(); ++guess) {
       const std::int64_t count = found.count(truth, guess);
       if (truth != guess && count > 0) all.push_back({count, {truth, guess}});
     }
@@ -151,17 +151,17 @@ std::string confusions(const RunSection& section) {
 }
 
 std::string matrix(const RunSection& section) {
-  const Judgement& found = *section.judgement;
+  const ConfusionMatrix& found = section.judgement->confusion;
   std::string html = "<div class=\"scroll\"><table class=\"confusion\"><tr><th></th>";
-  for (std::int64_t c = 0; c < found.classes; ++c) {
+  for (std::int64_t c = 0; c < found.classes(); ++c) {
     html += "<th>" + escaped(class_name(section, c)) + "</th>";
   }
   html += "</tr>";
-  for (std::int64_t truth = 0; truth < found.classes; ++truth) {
+  for (std::int64_t truth = 0; truth < found.classes(); ++truth) {
     std::int64_t row = 0;
-    for (std::int64_t guess = 0; guess < found.classes; ++guess) row += found.count(truth, guess);
+    for (std::int64_t guess = 0; guess < found.classes(); ++guess) row += found.count(truth, guess);
     html += "<tr><th>" + escaped(class_name(section, truth)) + "</th>";
-    for (std::int64_t guess = 0; guess < found.classes; ++guess) {
+    for (std::int64_t guess = 0; guess < found.classes(); ++guess) {
       const std::int64_t count = found.count(truth, guess);
       const double share = row == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(row);
       html += text("<td style=\"background:rgba(", truth == guess ? "43,138,62" : "217,84,30", ',',
@@ -174,14 +174,14 @@ std::string matrix(const RunSection& section) {
 
 std::string judged(const RunSection& section) {
   if (!section.judgement) return {};
-  const Judgement& found = *section.judgement;
+  const ConfusionMatrix& found = section.judgement->confusion;
   std::int64_t right = 0;
-  for (std::int64_t c = 0; c < found.classes; ++c) right += found.count(c, c);
+  for (std::int64_t c = 0; c < found.classes(); ++c) right += found.count(c, c);
   constexpr std::int64_t kLargestTable = 30;
   return text("<h3>Confusion matrix</h3><p>", escaped(section.data_name), ": ", with_commas(right),
-              " of ", with_commas(found.samples),
+              " of ", with_commas(section.judgement->samples),
               " right. A row is a class, a column what it was taken for.</p>",
-              found.classes <= kLargestTable ? matrix(section) : confusions(section));
+              found.classes() <= kLargestTable ? matrix(section) : confusions(section));
 }
 
 std::string pictures(const RunSection& section) {
