@@ -171,7 +171,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   DataLoader loader(
       dataset, {.batch = batch, .shuffle = true, .seed = arguments.seed, .transforms = transforms});
   if (arguments.optimizer.finds_lr) {
-    arguments.optimizer.lr = find_rate_for(arguments, loss, model, loader);
+    arguments.optimizer.lr = find_rate_for(arguments, loss, model, loader).rate;
   }
   const TrainOptions options = make_options(arguments, loss, dataset->size());
   std::optional<DataLoader> validation;

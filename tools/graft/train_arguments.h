@@ -82,9 +82,8 @@ std::int64_t total_updates(const TrainArguments& arguments, std::int64_t samples
 /// `samples` in an epoch.
 TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std::int64_t samples);
 
-/// What `graft lr-find` finds for these arguments; the model stays as it is. `found`, when given,
-/// gets all that was tried.
-float find_rate_for(const TrainArguments& arguments, const Loss& loss, Model& model,
-                    DataLoader& loader, RateFound* found = nullptr);
+/// What `graft lr-find` finds for these arguments; the model stays as it is.
+RateFound find_rate_for(const TrainArguments& arguments, const Loss& loss, Model& model,
+                        DataLoader& loader);
 
 }  // namespace graft::cli
