@@ -225,6 +225,8 @@ TEST_F(Runs, ADryRunWritesNothing) {
   const Outcome outcome = train("a.onnx", {"--dry-run", "--json", "--run", folder_of_run_});
   ASSERT_THAT(outcome, Succeeds());
   EXPECT_THAT(outcome.out, HasSubstr(R"("event":"dry_run","step_seconds":)"));
+  EXPECT_THAT(outcome.out, HasSubstr(R"("run":")" + folder_of_run_ + R"("})"))
+      << "--run counts before GRAFT_NO_RUN";
   EXPECT_FALSE(std::filesystem::exists(path("a.onnx")));
   EXPECT_FALSE(std::filesystem::exists(folder_of_run_));
 }

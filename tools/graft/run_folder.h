@@ -18,6 +18,9 @@ struct RunArguments {
   /// The folder of a run that goes on.
   std::string resumed;
   double checkpoint_minutes = 10.0;
+
+  /// A folder that is named counts before `none`, which the environment may say for all runs.
+  bool is_kept() const { return !none || !folder.empty() || !resumed.empty(); }
 };
 
 /// Adds --resume, --run, --no-run and --checkpoint-minutes. --resume gives the run's settings to

@@ -191,7 +191,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   training.report.start(model, trainer.train_step(), options, why);
   if (arguments.dry_run) return dry_run(trainer, loader, arguments);
   std::optional<RunFolder> folder;
-  if (!arguments.run.none || !arguments.run.folder.empty() || !arguments.run.resumed.empty()) {
+  if (arguments.run.is_kept()) {
     folder.emplace(arguments.run, arguments.model);
     if (arguments.run.resumed.empty()) {
       folder->write_config(settings_of(app, resolved(arguments, options, said)));
