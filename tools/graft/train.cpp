@@ -60,7 +60,7 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
   if (const SGD* const sgd = std::get_if<SGD>(&*options.optimizer)) {
     all["momentum"] = shortest_json(sgd->momentum);
   }
-  for (const std::vector<std::string>& names : arguments.tied) {
+  for (const std::vector<std::string>& names : arguments.parameters.tied) {
     all["tied"].push_back(joined(names, ","));
   }
   return all;

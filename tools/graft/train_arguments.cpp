@@ -142,6 +142,21 @@ void add_arguments(CLI::App& app, Precision& precision) {
   add_precision(app, "--precision", precision, "of matrix products and convolutions; sums are f32");
 }
 
+void add_arguments(CLI::App& app, ParameterArguments& arguments) {
+  const OptionGroup group(app, "Parameters");
+  app.add_option("--trainable", arguments.trainable,
+                 "train only parameters whose whole name matches this regular expression")
+      ->type_name("PATTERN");
+  app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one")
+      ->type_name("PATTERN");
+  app.add_option_function<std::vector<std::string>>(
+         "--tied", [&](const std::vector<std::string>& names) { arguments.tied.push_back(names); },
+         "initializers that are one parameter (equal, or transposed)")
+      ->delimiter(',')
+      ->type_name("NAME,NAME")
+      ->trigger_on_parse();
+}
+
 namespace {
 
 void add_data_options(CLI::App& app, TrainArguments& arguments) {
@@ -188,21 +203,6 @@ void add_update_options(CLI::App& app, TrainArguments& arguments) {
   add_seed_argument(app, arguments.seed, "of the order of samples, augmentation and Dropout");
 }
 
-void add_parameter_options(CLI::App& app, TrainArguments& arguments) {
-  const OptionGroup group(app, "Parameters");
-  app.add_option("--trainable", arguments.trainable,
-                 "train only parameters whose whole name matches this regular expression")
-      ->type_name("PATTERN");
-  app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one")
-      ->type_name("PATTERN");
-  app.add_option_function<std::vector<std::string>>(
-         "--tied", [&](const std::vector<std::string>& names) { arguments.tied.push_back(names); },
-         "initializers that are one parameter (equal, or transposed)")
-      ->delimiter(',')
-      ->type_name("NAME,NAME")
-      ->trigger_on_parse();
-}
-
 }  // namespace
 
 void add_arguments(CLI::App& app, TrainArguments& arguments) {
@@ -220,7 +220,7 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
         ->check(CLI::Range(0.0, 0.999));
   }
   add_update_options(app, arguments);
-  add_parameter_options(app, arguments);
+  add_arguments(app, arguments.parameters);
   add_record_options(app, arguments);
   add_arguments(app, arguments.compute);
   add_memory_argument(app, arguments.memory);
@@ -250,9 +250,9 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.optimizer = make_optimizer(arguments.optimizer, kSgdRate, kSgdMomentum);
   options.total_updates = total_updates(arguments, samples);
   options.schedule = make_schedule(arguments.schedule, options.total_updates);
-  options.trainable = arguments.trainable;
-  options.freeze = arguments.freeze;
-  options.tied = arguments.tied;
+  options.trainable = arguments.parameters.trainable;
+  options.freeze = arguments.parameters.freeze;
+  options.tied = arguments.parameters.tied;
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.fallback = arguments.compute.fallback;

@@ -44,6 +44,14 @@ void add_arguments(CLI::App& app, ScheduleArguments& arguments);
 /// Settings that the command does not say follow from the number of updates.
 Schedule make_schedule(const ScheduleArguments& arguments, std::int64_t total_updates);
 
+/// Which parameters train.
+struct ParameterArguments {
+  std::string trainable;
+  std::string freeze;
+  std::vector<std::vector<std::string>> tied;
+};
+void add_arguments(CLI::App& app, ParameterArguments& arguments);
+
 struct TrainArguments {
   std::string model;
   std::string out;
@@ -59,9 +67,7 @@ struct TrainArguments {
   std::optional<float> clip_value;
   int accumulate = 1;
   std::size_t memory = 0;
-  std::string trainable;
-  std::string freeze;
-  std::vector<std::vector<std::string>> tied;
+  ParameterArguments parameters;
   bool augment = false;
   std::string validate;
   std::vector<std::string> metrics;
