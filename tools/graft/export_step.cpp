@@ -31,10 +31,13 @@ struct Arguments {
 };
 
 TrainOptions options_of(const Arguments& arguments) {
+  if (arguments.optimizer.state_precision != StatePrecision::f32) {
+    fail(ErrorKind::unsupported,
+         "--state-precision bf16: the loops beside an exported step have no bf16; leave it out");
+  }
   TrainOptions options;
   options.loss =
-      loss_from_name(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
-  options.loss.label_smoothing = arguments.loss.label_smoothing;
+      loss_from_spec(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
   options.output = arguments.loss.output;
   options.trainable = arguments.parameters.trainable;
