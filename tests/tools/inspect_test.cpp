@@ -164,6 +164,8 @@ TEST_F(Inspect, TabulatesLayers) {
   EXPECT_THAT(outcome.out,
               HasSubstr("value          op       shape     parameters  multiply-adds  bytes\n"
                         "logits         MatMul   f32[4,3]          18             72     48\n"));
+  EXPECT_THAT(run_graft({"inspect", path("ends.onnx"), "--layers", "--json"}),
+              FailsWith(1, "--layers excludes --json"));
 }
 
 }  // namespace
