@@ -266,6 +266,14 @@ std::string data_file(const Model& model, const std::filesystem::path& path) {
 
 }  // namespace
 
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    fail(ErrorKind::io, "cannot make folder '", folder.string(), "': ", error.message());
+  }
+}
+
 void save_model(const Model& model, const std::filesystem::path& path) {
   onnx::save(model, path, {.external_data = data_file(model, path)});
 }

@@ -73,6 +73,9 @@ std::string check_data_fits(const Model& model, const Loss& loss, const std::str
 /// Says so on stderr, if there is something to say.
 void say_what_is_judged(const Loss& loss, const std::string& judged);
 
+/// Makes it and those above it, if need be. Throws Error{io}.
+void make_folder(const std::filesystem::path& folder);
+
 /// Throws as onnx::save does. What is too large for one file has its data beside it, in PATH.data.
 void save_model(const Model& model, const std::filesystem::path& path);
 

@@ -94,11 +94,7 @@ Json describe(const StepModel& made, const Optimizer& optimizer, std::size_t bat
 }
 
 void write_folder(const fs::path& folder, const StepModel& made, const Json& description) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    fail(ErrorKind::io, "cannot make the folder ", folder.string(), ": ", error.message());
-  }
+  make_folder(folder);
   safetensors::Content initial;
   for (const StepVariable& variable : made.variables) {
     initial.tensors.push_back({variable.name, variable.initial});

@@ -14,6 +14,7 @@
 #include "core/base/parallel.h"
 #include "graft/version.h"
 #include "io/file.h"
+#include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/run_settings.h"
 
@@ -122,11 +123,7 @@ RunFolder::RunFolder(const RunArguments& arguments, const fs::path& model)
     fail(ErrorKind::argument, "'", path_.string(), "' holds a run: go on with it by --resume ",
          path_.string(), ", or choose another folder");
   } else {
-    std::error_code error;
-    fs::create_directories(path_, error);
-    if (error) {
-      fail(ErrorKind::io, "cannot make folder '", path_.string(), "': ", error.message());
-    }
+    make_folder(path_);
   }
   lock();
   remove_temporaries(path_);
