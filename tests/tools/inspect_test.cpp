@@ -7,18 +7,12 @@
 #include "tests/tools/tool_test.h"
 #include "train/train_step.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
 using nlohmann::json;
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::run_graft;
-using testing::Succeeds;
 
-class Inspect : public testing::ToolTest {
+class Inspect : public ToolTest {
  protected:
   /// softmax(x x^T) x, as exporters spell attention out, and a linear layer.
   std::string write_attention() const {
@@ -169,4 +163,4 @@ TEST_F(Inspect, TabulatesLayers) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

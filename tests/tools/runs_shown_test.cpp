@@ -3,19 +3,10 @@
 
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using ::testing::AllOf;
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::run;
-using testing::run_graft;
-using testing::Succeeds;
-
-class RunsShown : public testing::ToolTest {
+class RunsShown : public ToolTest {
  protected:
   /// A run's folder with these lines of metrics and these settings; returns its path.
   std::string write_run(const std::string& name, const std::string& metrics,
@@ -101,4 +92,4 @@ TEST_F(RunsShown, RunsStandSideBySide) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

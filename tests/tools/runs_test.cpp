@@ -2,28 +2,17 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "io/npz.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::Process;
-using testing::run;
-using testing::run_graft;
-using testing::Succeeds;
-
-class Runs : public testing::ToolTest {
+class Runs : public ToolTest {
  protected:
   std::vector<std::string> command(const std::string& out, std::vector<std::string> more) const {
     std::vector<std::string> all{"train", model_,  "--data",  data_,       "--batch",
@@ -36,23 +25,12 @@ class Runs : public testing::ToolTest {
   Outcome train(const std::string& out, std::vector<std::string> more) const {
     return run_graft(command(out, std::move(more)));
   }
-  Outcome shell(const std::string& before, std::vector<std::string> arguments) const {
-    std::string line = before + "'" GRAFT_BINARY "'";
-    for (const std::string& argument : arguments) line += " '" + argument + "'";
-    return run({"/bin/sh", "-c", line});
-  }
   nlohmann::json config() const { return nlohmann::json::parse(read("run/config.json")); }
 
   /// Lets the process train for at least an epoch, then sends the signal.
   Outcome broken_off(std::vector<std::string> more, int signal) const {
-    std::vector<std::string> all{GRAFT_BINARY};
-    for (const std::string& word : command("broken.onnx", std::move(more))) all.push_back(word);
-    Process process(all);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-    while (process.output().find("epoch 1/") == std::string::npos) {
-      if (std::chrono::steady_clock::now() > deadline) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    Process process = start_graft(command("broken.onnx", std::move(more)));
+    EXPECT_TRUE(process.says("epoch 1/"));
     process.signal(signal);
     return process.wait();
   }
@@ -120,7 +98,8 @@ TEST_F(Runs, SeedsAreComparedToTheLastDigit) {
 }
 
 TEST_F(Runs, AFlagThatIsFalseIsWrittenDownAsFalse) {
-  ASSERT_THAT(shell("GRAFT_AUGMENT=0 ", command("a.onnx", {"--run", folder_of_run_})), Succeeds());
+  ASSERT_THAT(run_in_shell("GRAFT_AUGMENT=0 ", command("a.onnx", {"--run", folder_of_run_})),
+              Succeeds());
   EXPECT_EQ(config()["settings"]["augment"], false);
 }
 
@@ -135,15 +114,9 @@ TEST_F(Runs, AutoStartsWhereThereIsNothingToGoOnWith) {
 }
 
 TEST_F(Runs, OneProcessARun) {
-  std::vector<std::string> endless{GRAFT_BINARY};
-  for (const std::string& word :
-       command("a.onnx", {"--run", folder_of_run_, "--epochs", "1000000"})) {
-    endless.push_back(word);
-  }
-  Process process(endless);
-  for (int i = 0; i < 5000 && !std::filesystem::exists(path("run/last.safetensors")); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  Process process =
+      start_graft(command("a.onnx", {"--run", folder_of_run_, "--epochs", "1000000"}));
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(path("run/last.safetensors")); }));
   EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_}),
               FailsWith(1, "another process trains in"));
   process.signal(SIGKILL);
@@ -152,7 +125,7 @@ TEST_F(Runs, OneProcessARun) {
 
 TEST_F(Runs, AFileSizeLimitIsSaidAndTrainingGoesOn) {
   const Outcome outcome =  // the model takes 290 kB, a checkpoint twice as much
-      shell("ulimit -f 800; exec ", command("a.onnx", {"--run", folder_of_run_}));
+      run_in_shell("ulimit -f 800; exec ", command("a.onnx", {"--run", folder_of_run_}));
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.error, HasSubstr("File too large; training goes on"));
   EXPECT_FALSE(std::filesystem::exists(path("run/last.safetensors")));
@@ -258,4 +231,4 @@ TEST_F(Runs, MetricsAreMeasuredByName) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

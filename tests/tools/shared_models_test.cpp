@@ -6,14 +6,8 @@
 
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
-
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using testing::Outcome;
-using testing::run_graft;
-using testing::Succeeds;
 
 struct SharedModel {
   std::string folder;
@@ -48,7 +42,7 @@ class SharedModels : public ::testing::TestWithParam<SharedModel> {
   }
 
   static std::string folder() {
-    return (testing::shared_folder() / "models" / GetParam().folder).string();
+    return (shared_folder() / "models" / GetParam().folder).string();
   }
 };
 
@@ -91,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// IR 1 without an opset import: no runtime takes it, since its ops may mean anything.
 TEST(SharedModel, WithoutAnOpsetIsRefused) {
-  const auto folder = testing::shared_folder() / "models" / "super_resolution";
+  const auto folder = shared_folder() / "models" / "super_resolution";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   EXPECT_THAT(run_graft({"inspect", (folder / "model.onnx").string()}),
               FailsWith(2,
@@ -100,4 +94,4 @@ TEST(SharedModel, WithoutAnOpsetIsRefused) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

@@ -7,18 +7,12 @@
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
 using nlohmann::json;
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::run_graft;
-using testing::Succeeds;
 
-class Verbs : public testing::ToolTest {
+class Verbs : public ToolTest {
  protected:
   json inspect(const std::string& model, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments{"inspect", model, "--json"};
@@ -259,4 +253,4 @@ TEST_F(Verbs, DevicesListsTheCpu) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing
