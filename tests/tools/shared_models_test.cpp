@@ -41,9 +41,7 @@ class SharedModels : public ::testing::TestWithParam<SharedModel> {
     if (!std::filesystem::exists(folder())) GTEST_SKIP() << folder() << " is not there";
   }
 
-  static std::string folder() {
-    return (shared_folder() / "models" / GetParam().folder).string();
-  }
+  static std::string folder() { return (shared_folder() / "models" / GetParam().folder).string(); }
 };
 
 TEST_P(SharedModels, AgreesWithWhatWasRecorded) {
