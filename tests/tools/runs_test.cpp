@@ -133,14 +133,16 @@ TEST_F(Runs, AFileSizeLimitIsSaidAndTrainingGoesOn) {
   EXPECT_EQ(read("a.onnx"), read("b.onnx"));
 }
 
-TEST_F(Runs, ALossThatIsNotFiniteLeavesTheLastGoodWeights) {
+TEST_F(Runs, ALossThatIsNotFiniteBeforeACheckpointLeavesNothing) {
   // The rate rises to a sixth of 1e30 within the first epoch.
   const Outcome outcome = train("a.onnx", {"--run", folder_of_run_, "--optimizer", "sgd", "--lr",
                                            "1e30", "--warmup", "6", "--epochs", "2"});
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.error, HasSubstr("(epoch 1, batch "));
   EXPECT_THAT(outcome.error, HasSubstr("try a smaller learning rate"));
+  EXPECT_THAT(outcome.error, HasSubstr("; nothing is written"));
   EXPECT_THAT(outcome.error, Not(HasSubstr("-nan")));
+  EXPECT_FALSE(std::filesystem::exists(path("a.onnx")));
 }
 
 TEST_F(Runs, LaterNaNsLeaveTheEpochBefore) {
