@@ -78,7 +78,7 @@ int bars_in(const Lines& rows) {
       rows, [](const std::string& row) { return std::regex_match(row, kBar); }));
 }
 
-class Terminal : public ToolTest, public ::testing::WithParamInterface<int> {
+class Screen : public ToolTest {
  protected:
   /// A batch of one makes an epoch last.
   std::string train(const std::string& epochs, std::vector<std::string> more = {}) const {
@@ -91,6 +91,8 @@ class Terminal : public ToolTest, public ::testing::WithParamInterface<int> {
   std::string model_ = write_mlp();
   std::string data_ = write_mnist(3000);
 };
+
+class Terminal : public Screen, public ::testing::WithParamInterface<int> {};
 
 /// No line is wrapped by the terminal or left behind, whatever its width.
 TEST_P(Terminal, ProgressFitsAndGoesAway) {
@@ -113,8 +115,6 @@ TEST_P(Terminal, ProgressFitsAndGoesAway) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Columns, Terminal, ::testing::Values(60, 80, 200));
-
-class Screen : public Terminal {};
 
 TEST_F(Screen, NarrowingAndCtrlCLeaveNothingBehind) {
   const Session session(folder_.path(), 200, train("1000000"));

@@ -42,8 +42,9 @@ std::optional<fs::path> newest_run(const std::string& model) {
     if (!holds_run(entry.path())) continue;
     if (!model.empty() && !entry.path().filename().string().starts_with(stem)) continue;
     const fs::file_time_type written = fs::last_write_time(entry.path() / kLast, error);
-    if (!newest || written > time) newest = entry.path();
-    if (*newest == entry.path()) time = written;
+    if (newest && written <= time) continue;
+    newest = entry.path();
+    time = written;
   }
   return newest;
 }
