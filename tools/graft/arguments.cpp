@@ -164,6 +164,10 @@ void add_metrics_argument(CLI::App& app, std::vector<std::string>& names) {
       ->type_name("NAME,...");
 }
 
+Loss choose_loss(const LossArguments& arguments) {
+  return loss_from_spec(arguments.name == "auto" ? "cross_entropy" : arguments.name);
+}
+
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset) {
   Loss loss = mse();
   if (arguments.name != "auto") {

@@ -64,6 +64,9 @@ void add_metrics_argument(CLI::App& app, std::vector<std::string>& names);
 /// "auto": nll behind a LogSoftmax or else cross_entropy for class indices, mse for numbers.
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset);
 
+/// Where no data tell what targets are, "auto" is cross_entropy.
+Loss choose_loss(const LossArguments& arguments);
+
 /// Throws unless batches of these samples go through the model and its loss: Error{shape} or
 /// Error{type}, Error{io} for labels that the model has no class for, Error{unsupported} for ops
 /// that Graft does not know. Returns what the loss judges in place of the output, if anything

@@ -36,8 +36,7 @@ TrainOptions options_of(const Arguments& arguments) {
          "--state-precision bf16: the loops beside an exported step have no bf16; leave it out");
   }
   TrainOptions options;
-  options.loss =
-      loss_from_spec(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
+  options.loss = choose_loss(arguments.loss);
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
   options.output = arguments.loss.output;
   options.trainable = arguments.parameters.trainable;
