@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "core/base/edit_distance.h"
 #include "core/base/error.h"
 
 namespace graft {
@@ -133,21 +134,6 @@ class OfNumbers : public Metric {
   double spread_ = 0.0;
 };
 
-/// Source: Levenshtein, 1966.
-std::int64_t edit_distance(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
-  std::vector<std::int64_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = static_cast<std::int64_t>(j);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::int64_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::int64_t change = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({change, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 /// Edits between targets [B,L] and the best labels of predictions [T,B,C], for each label of the
 /// targets.
 class EditDistance : public Metric {
@@ -169,7 +155,7 @@ class EditDistance : public Metric {
         if (label < 0) break;
         wanted.push_back(label);
       }
-      edits_ += edit_distance(decoded(scores, shape, b), wanted);
+      edits_ += static_cast<std::int64_t>(edit_distance(decoded(scores, shape, b), wanted));
       labels_ += static_cast<std::int64_t>(wanted.size());
     }
   }

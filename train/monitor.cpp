@@ -67,7 +67,11 @@ bool Monitor::improves(const EpochReport& report, double least_change) {
     fail(ErrorKind::argument, "no '", name_, "' is measured; valid here: ", valid);
   }
   const double gain = !best_ ? 0.0 : (smaller_is_better(name_) ? *best_ - *now : *now - *best_);
-  if (best_ && !(gain > least_change)) return false;
+  if (best_ && !(gain > least_change)) {
+    ++waited_;
+    return false;
+  }
+  waited_ = 0;
   best_ = *now;
   best_epoch_ = report.epoch;
   return true;
@@ -75,13 +79,14 @@ bool Monitor::improves(const EpochReport& report, double least_change) {
 
 std::map<std::string, double> Monitor::state() const {
   if (!best_) return {};
-  return {{"best", *best_}, {"best_epoch", best_epoch_}};
+  return {{"best", *best_}, {"best_epoch", best_epoch_}, {"waited", waited_}};
 }
 
 void Monitor::load_state(const std::map<std::string, double>& state) {
   if (!state.contains("best")) return;
   best_ = number(state, "best");
   best_epoch_ = static_cast<int>(number(state, "best_epoch"));
+  waited_ = static_cast<int>(number(state, "waited"));
 }
 
 EarlyStopping::EarlyStopping(Options options)
@@ -95,19 +100,8 @@ void EarlyStopping::on_start(Run& run) {
 }
 
 void EarlyStopping::on_epoch(Run& run, const EpochReport& report) {
-  waited_ = monitor_.improves(report, options_.least_change) ? 0 : waited_ + 1;
+  monitor_.improves(report, options_.least_change);
   run.stops |= has_stopped();
-}
-
-std::map<std::string, double> EarlyStopping::state() const {
-  std::map<std::string, double> state = monitor_.state();
-  state["waited"] = waited_;
-  return state;
-}
-
-void EarlyStopping::load_state(const std::map<std::string, double>& state) {
-  monitor_.load_state(state);
-  waited_ = static_cast<int>(number(state, "waited"));
 }
 
 ReduceOnPlateau::ReduceOnPlateau(Options options)
@@ -120,23 +114,12 @@ ReduceOnPlateau::ReduceOnPlateau(Options options)
 }
 
 void ReduceOnPlateau::on_epoch(Run& run, const EpochReport& report) {
-  waited_ = monitor_.improves(report, options_.least_change) ? 0 : waited_ + 1;
-  if (waited_ < options_.patience) return;
-  waited_ = 0;
+  monitor_.improves(report, options_.least_change);
+  if (monitor_.waited() < options_.patience) return;
+  monitor_.wait_anew();
   TrainStep& step = run.trainer.train_step();
   const float now = step.state().base_learning_rate;
   step.set_base_learning_rate(std::max(now * options_.factor, std::min(now, options_.floor)));
-}
-
-std::map<std::string, double> ReduceOnPlateau::state() const {
-  std::map<std::string, double> state = monitor_.state();
-  state["waited"] = waited_;
-  return state;
-}
-
-void ReduceOnPlateau::load_state(const std::map<std::string, double>& state) {
-  monitor_.load_state(state);
-  waited_ = static_cast<int>(number(state, "waited"));
 }
 
 }  // namespace graft

@@ -8,9 +8,9 @@
 
 namespace graft {
 
-/// One number of each epoch, and the best so far. By name: "loss", "accuracy" (of training),
-/// "validation_loss", "validation_accuracy", "validation_f1" and other metrics; empty: the first
-/// that there is of validation accuracy, validation loss, loss.
+/// One number of each epoch, the best so far, and the epochs since then. By name: "loss",
+/// "accuracy" (of training), "validation_loss", "validation_accuracy", "validation_f1" and other
+/// metrics; empty: the first that there is of validation accuracy, validation loss, loss.
 class Monitor {
  public:
   explicit Monitor(std::string name = {}) : name_(std::move(name)) {}
@@ -24,6 +24,9 @@ class Monitor {
   std::optional<double> best() const { return best_; }
   /// In which epoch that was; 0: before the first.
   int best_epoch() const { return best_epoch_; }
+  /// Epochs that did not improve it, since the best or since `wait_anew`.
+  int waited() const { return waited_; }
+  void wait_anew() { waited_ = 0; }
 
   std::map<std::string, double> state() const;
   void load_state(const std::map<std::string, double>& state);
@@ -32,6 +35,7 @@ class Monitor {
   std::string name_;
   std::optional<double> best_;
   int best_epoch_ = 0;
+  int waited_ = 0;
 };
 
 /// The numbers of an epoch by the names above, in the order of reports.
@@ -52,16 +56,17 @@ class EarlyStopping : public Callback {
   void on_start(Run& run) override;
   void on_epoch(Run& run, const EpochReport& report) override;
   std::string name() const override { return "early_stopping"; }
-  std::map<std::string, double> state() const override;
-  void load_state(const std::map<std::string, double>& state) override;
+  std::map<std::string, double> state() const override { return monitor_.state(); }
+  void load_state(const std::map<std::string, double>& state) override {
+    monitor_.load_state(state);
+  }
 
   /// Whether it has ended the run.
-  bool has_stopped() const { return waited_ >= options_.patience; }
+  bool has_stopped() const { return monitor_.waited() >= options_.patience; }
 
  private:
   Options options_;
   Monitor monitor_;
-  int waited_ = 0;
 };
 
 /// Multiplies the base learning rate when the monitored number has not become better for `patience`
@@ -79,13 +84,14 @@ class ReduceOnPlateau : public Callback {
 
   void on_epoch(Run& run, const EpochReport& report) override;
   std::string name() const override { return "reduce_on_plateau"; }
-  std::map<std::string, double> state() const override;
-  void load_state(const std::map<std::string, double>& state) override;
+  std::map<std::string, double> state() const override { return monitor_.state(); }
+  void load_state(const std::map<std::string, double>& state) override {
+    monitor_.load_state(state);
+  }
 
  private:
   Options options_;
   Monitor monitor_;
-  int waited_ = 0;
 };
 
 }  // namespace graft

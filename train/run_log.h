@@ -10,6 +10,13 @@
 
 namespace graft {
 
+/// A line of metrics.jsonl: the numbers of an epoch by their names, "epoch" first.
+using MetricsRow = std::vector<std::pair<std::string, double>>;
+
+/// The lines of a metrics.jsonl; what is torn, as a killed process may leave it, or foreign is left
+/// out. Throws Error{io} if the file cannot be read.
+std::vector<MetricsRow> read_metrics(const std::filesystem::path& file);
+
 /// Writes down what each epoch did: a line of `metrics.jsonl` and a row of `metrics.csv` (columns:
 /// docs/runs.md). Epoch 0 is the measurement before the first step. A resumed run drops lines of
 /// epochs that it does again. A file that cannot be written is reported by `Run::report_problem`.
@@ -23,13 +30,11 @@ class RunLog : public Callback {
   void on_epoch(Run& run, const EpochReport& report) override;
 
  private:
-  using Row = std::vector<std::pair<std::string, double>>;
-
-  void add(Run& run, Row row);
+  void add(Run& run, MetricsRow row);
   void write(Run& run);
 
   std::filesystem::path folder_;
-  std::vector<Row> rows_;
+  std::vector<MetricsRow> rows_;
   double learning_rate_ = 0.0;
 };
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 #include <set>
 #include <utility>
+
+#include "core/base/edit_distance.h"
 
 namespace graft {
 namespace {
@@ -18,21 +19,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Letters to insert, delete or change (Levenshtein's distance).
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::vector<std::string> closest(std::string_view wanted,
@@ -44,7 +30,7 @@ std::vector<std::string> closest(std::string_view wanted,
   for (const std::string_view candidate : candidates) {
     if (candidate.empty() || candidate.size() > kLongest) continue;
     const std::string name = lower(candidate);
-    const std::size_t letters = distance(target, name);
+    const std::size_t letters = edit_distance(target, name);
     const bool holds = name.find(target) != std::string::npos ||
                        (name.size() > 2 && target.find(name) != std::string::npos);
     if (holds || letters <= std::max<std::size_t>(1, target.size() / 3)) {

@@ -2,17 +2,10 @@
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::run_graft;
-using testing::Succeeds;
-
-class Errors : public testing::ToolTest {
+class Errors : public ToolTest {
  protected:
   Outcome train(const std::string& model, const std::string& data,
                 std::vector<std::string> more = {}) const {
@@ -133,7 +126,7 @@ TEST_F(Errors, FixedBatchComesWithTheRemedy) {
 
 TEST_F(Errors, OutputThatCannotBePrintedIsNoSuccess) {
   const Outcome outcome =
-      testing::run({"/bin/sh", "-c", std::string(GRAFT_BINARY) + " devices > /dev/full"});
+      run({"/bin/sh", "-c", std::string(GRAFT_BINARY) + " devices > /dev/full"});
   EXPECT_THAT(outcome, FailsWith(2, "standard output"));
 }
 
@@ -245,4 +238,4 @@ TEST_F(Errors, HelpAndVersionAreNoErrors) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

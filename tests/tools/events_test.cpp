@@ -2,40 +2,20 @@
 // file can have, signals, names in files that a terminal would obey.
 #include <signal.h>
 
-#include <chrono>
-#include <thread>
-
 #include "io/npz.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using testing::Outcome;
-using testing::Process;
-using testing::run;
-using testing::run_graft;
-using testing::Succeeds;
-
-class Events : public testing::ToolTest {
+class Events : public ToolTest {
  protected:
   Events() : data_(write_mnist()), model_(write_mlp()) {}
 
   std::vector<std::string> train(const std::string& out, const std::string& epochs) const {
     return {"train",   model_,     "--data", data_,        "--out",
             path(out), "--epochs", epochs,   "--validate", "none"};
-  }
-
-  Outcome shell(const std::string& before, const std::vector<std::string>& arguments,
-                const std::string& after = "") const {
-    std::string line = before + "'" GRAFT_BINARY "'";
-    for (const std::string& argument : arguments) line += " '" + argument + "'";
-    return run({"/bin/sh", "-c", line + after});
   }
 
   void expect_no_temporary() const {
@@ -49,22 +29,23 @@ class Events : public testing::ToolTest {
 };
 
 TEST_F(Events, AReaderThatGoesAwayDoesNotEndTheTraining) {
-  shell("", train("out.onnx", "40"), " | head -1");
+  run_in_shell("", train("out.onnx", "40"), " | head -1");
   ASSERT_TRUE(std::filesystem::exists(path("out.onnx")));
   ASSERT_THAT(run_graft(train("same.onnx", "40")), Succeeds());
   EXPECT_EQ(read("out.onnx"), read("same.onnx"));
 }
 
 TEST_F(Events, AFileThatMayNotGrowIsFoundAtTheStart) {
-  const Outcome outcome = shell("ulimit -f 8; exec ", train("out.onnx", "1"));
+  const Outcome outcome = run_in_shell("ulimit -f 8; exec ", train("out.onnx", "1"));
   EXPECT_THAT(outcome, FailsWith(2, "File too large"));
   EXPECT_THAT(outcome.out, IsEmpty());
   expect_no_temporary();
 }
 
 TEST_F(Events, AFileThatMayNotGrowLeavesNothingBehind) {
-  EXPECT_THAT(shell("ulimit -f 8; exec ", {"edit", model_, "--batch", "4", "--out", path("out")}),
-              FailsWith(2, "File too large"));
+  EXPECT_THAT(
+      run_in_shell("ulimit -f 8; exec ", {"edit", model_, "--batch", "4", "--out", path("out")}),
+      FailsWith(2, "File too large"));
   expect_no_temporary();
 }
 
@@ -78,14 +59,8 @@ TEST_F(Events, NamesThatNoFileCanHaveAreFoundAtTheStart) {
 }
 
 TEST_F(Events, ALostTerminalSavesWhatIsThere) {
-  std::vector<std::string> command = train("out.onnx", "1000000");
-  command.insert(command.begin(), GRAFT_BINARY);
-  Process process(command);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-  while (process.output().find("epoch 1/") == std::string::npos) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  Process process = start_graft(train("out.onnx", "1000000"));
+  ASSERT_TRUE(process.says("epoch 1/"));
   process.signal(SIGHUP);
   EXPECT_EQ(process.wait().code, 4);
   EXPECT_TRUE(std::filesystem::exists(path("out.onnx")));
@@ -96,11 +71,9 @@ TEST_F(Events, ASignalWhileDataAreReadEndsTheProcess) {
   std::string lines = "a,b,label\n";
   for (int i = 0; i < 500'000; ++i) lines += "0.12345678901,1.23456789012,1\n";
   folder_.write("long.csv", lines);
-  Process process({GRAFT_BINARY, "train", model_, "--data", "csv:" + path("long.csv"), "--out",
-                   path("out.onnx"), "--epochs", "1"});
-  for (int i = 0; i < 500 && !process.handles(SIGTERM); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  Process process = start_graft({"train", model_, "--data", "csv:" + path("long.csv"), "--out",
+                                 path("out.onnx"), "--epochs", "1"});
+  ASSERT_TRUE(wait_until([&] { return process.handles(SIGTERM); }));
   process.signal(SIGTERM);
   const Outcome outcome = process.wait();
   EXPECT_THAT(outcome, FailsWith(4, "interrupted before the first update; nothing is written"));
@@ -154,4 +127,4 @@ TEST_F(Events, LimitsAreRaisedByName) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

@@ -2,17 +2,10 @@
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using testing::example;
-using ::testing::HasSubstr;
-using testing::Outcome;
-using testing::run;
-using testing::run_graft;
-using testing::Succeeds;
-
-class Examples : public testing::ToolTest {
+class Examples : public ToolTest {
  protected:
   void SetUp() override {
     if (example("mnist").empty()) GTEST_SKIP() << "the examples were not built";
@@ -69,7 +62,7 @@ TEST_F(Examples, LongRunGoesOnWhereItWas) {
   EXPECT_THAT(first.out, HasSubstr("top5 "));
   const Outcome second = run_epochs("2");
   ASSERT_THAT(second, Succeeds());
-  EXPECT_THAT(second.out, ::testing::StartsWith("  2  "));
+  EXPECT_THAT(second.out, StartsWith("  2  "));
   EXPECT_TRUE(std::filesystem::exists(path("out.onnx")));
 }
 
@@ -121,4 +114,4 @@ TEST_F(Examples, Quickstart) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

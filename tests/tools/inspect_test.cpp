@@ -7,18 +7,12 @@
 #include "tests/tools/tool_test.h"
 #include "train/train_step.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
 using nlohmann::json;
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::run_graft;
-using testing::Succeeds;
 
-class Inspect : public testing::ToolTest {
+class Inspect : public ToolTest {
  protected:
   /// softmax(x x^T) x, as exporters spell attention out, and a linear layer.
   std::string write_attention() const {
@@ -164,7 +158,9 @@ TEST_F(Inspect, TabulatesLayers) {
   EXPECT_THAT(outcome.out,
               HasSubstr("value          op       shape     parameters  multiply-adds  bytes\n"
                         "logits         MatMul   f32[4,3]          18             72     48\n"));
+  EXPECT_THAT(run_graft({"inspect", path("ends.onnx"), "--layers", "--json"}),
+              FailsWith(1, "--layers excludes --json"));
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

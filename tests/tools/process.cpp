@@ -7,10 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 namespace graft::testing {
 namespace {
@@ -46,8 +49,8 @@ Process::Process(const std::vector<std::string>& command) {
   if (id_ == 0) {
     dup2(out, STDOUT_FILENO);
     dup2(error, STDERR_FILENO);
-    // Out of memory must come back as an error under the address sanitizer too.
     setenv("GRAFT_NO_RUN", "1", 1);  // unless the test names a folder
+    // Out of memory must come back as an error under the address sanitizer too.
     setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
     execv(words[0], words.data());
     _exit(127);
@@ -67,6 +70,10 @@ Process::~Process() {
 
 std::string Process::output() const {
   return read_all(folder_ / "out");
+}
+
+bool Process::says(const std::string& part) const {
+  return wait_until([&] { return output().find(part) != std::string::npos; });
 }
 
 void Process::signal(int number) const {
@@ -97,9 +104,33 @@ Outcome run(const std::vector<std::string>& command) {
   return Process(command).wait();
 }
 
-Outcome run_graft(std::vector<std::string> arguments) {
+bool wait_until(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+Process start_graft(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), GRAFT_BINARY);
-  return run(arguments);
+  return Process(arguments);
+}
+
+Outcome run_graft(std::vector<std::string> arguments) {
+  return start_graft(std::move(arguments)).wait();
+}
+
+std::string graft_line(const std::vector<std::string>& arguments) {
+  std::string line = "'" GRAFT_BINARY "'";
+  for (const std::string& argument : arguments) line += " '" + argument + "'";
+  return line;
+}
+
+Outcome run_in_shell(const std::string& before, const std::vector<std::string>& arguments,
+                     const std::string& after) {
+  return run({"/bin/sh", "-c", before + graft_line(arguments) + after});
 }
 
 std::string example(const std::string& name) {

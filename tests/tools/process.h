@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ class Process {
 
   /// What it has written to stdout so far.
   std::string output() const;
+  /// Waits until that holds `part`, for two minutes at most; whether it does.
+  bool says(const std::string& part) const;
   void signal(int number) const;
   /// Whether the signal would be handed to a function of the program.
   bool handles(int signal) const;
@@ -39,9 +42,19 @@ class Process {
   int id_ = -1;
 };
 
+/// Asks until the condition holds, for two minutes at most; whether it does.
+bool wait_until(const std::function<bool()>& condition);
+
 Outcome run(const std::vector<std::string>& command);
-/// Runs the graft of this build.
+/// Starts the graft of this build.
+Process start_graft(std::vector<std::string> arguments);
+/// Runs it.
 Outcome run_graft(std::vector<std::string> arguments);
+/// A line for a shell that runs it.
+std::string graft_line(const std::vector<std::string>& arguments);
+/// Runs it in a shell, with more of a line before and behind it.
+Outcome run_in_shell(const std::string& before, const std::vector<std::string>& arguments,
+                     const std::string& after = "");
 /// The path of an example of this build; empty when examples were not built.
 std::string example(const std::string& name);
 

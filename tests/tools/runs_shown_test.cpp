@@ -3,26 +3,19 @@
 
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using ::testing::AllOf;
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::run;
-using testing::run_graft;
-using testing::Succeeds;
-
-class RunsShown : public testing::ToolTest {
+class RunsShown : public ToolTest {
  protected:
   /// A run's folder with these lines of metrics and these settings; returns its path.
   std::string write_run(const std::string& name, const std::string& metrics,
                         const nlohmann::json& settings = nlohmann::json::object()) const {
     std::filesystem::create_directories(folder_.path() / name);
     folder_.write(name + "/metrics.jsonl", metrics);
-    const nlohmann::json config{{"settings", settings}, {"version", "0.1.0"}};
+    const nlohmann::json config{{"graft", "0.1.0"},
+                                {"machine", {{"host", "here"}, {"threads", 2}}},
+                                {"settings", settings}};
     folder_.write(name + "/config.json", config.dump());
     return path(name);
   }
@@ -93,8 +86,10 @@ TEST_F(RunsShown, RunsStandSideBySide) {
   const std::string page = read("both.html");
   EXPECT_THAT(page, AllOf(HasSubstr("<tr class=\"differs\"><th>lr</th><td>0.05</td><td>0.01</td>"),
                           HasSubstr("<tr><th>batch</th><td>16</td><td>16</td>"),
+                          HasSubstr("<tr><th>graft</th><td>0.1.0</td><td>0.1.0</td>"),
+                          HasSubstr("<tr><th>host</th><td>here</td><td>here</td>"),
                           HasSubstr("a-1 validation_loss"), HasSubstr("a-2 validation_loss")));
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

@@ -2,28 +2,17 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "io/npz.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::Process;
-using testing::run;
-using testing::run_graft;
-using testing::Succeeds;
-
-class Runs : public testing::ToolTest {
+class Runs : public ToolTest {
  protected:
   std::vector<std::string> command(const std::string& out, std::vector<std::string> more) const {
     std::vector<std::string> all{"train", model_,  "--data",  data_,       "--batch",
@@ -36,23 +25,12 @@ class Runs : public testing::ToolTest {
   Outcome train(const std::string& out, std::vector<std::string> more) const {
     return run_graft(command(out, std::move(more)));
   }
-  Outcome shell(const std::string& before, std::vector<std::string> arguments) const {
-    std::string line = before + "'" GRAFT_BINARY "'";
-    for (const std::string& argument : arguments) line += " '" + argument + "'";
-    return run({"/bin/sh", "-c", line});
-  }
   nlohmann::json config() const { return nlohmann::json::parse(read("run/config.json")); }
 
   /// Lets the process train for at least an epoch, then sends the signal.
   Outcome broken_off(std::vector<std::string> more, int signal) const {
-    std::vector<std::string> all{GRAFT_BINARY};
-    for (const std::string& word : command("broken.onnx", std::move(more))) all.push_back(word);
-    Process process(all);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-    while (process.output().find("epoch 1/") == std::string::npos) {
-      if (std::chrono::steady_clock::now() > deadline) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    Process process = start_graft(command("broken.onnx", std::move(more)));
+    EXPECT_TRUE(process.says("epoch 1/"));
     process.signal(signal);
     return process.wait();
   }
@@ -113,6 +91,18 @@ TEST_F(Runs, ResumeEndsWithTheSameBits) {
   EXPECT_EQ(read("whole.onnx"), read("broken.onnx"));
 }
 
+TEST_F(Runs, SeedsAreComparedToTheLastDigit) {
+  ASSERT_THAT(train("a.onnx", {"--run", folder_of_run_, "--seed", "16777217"}), Succeeds());
+  EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_, "--seed", "16777216"}),
+              FailsWith(1, "--seed 16777216 (the run has 16777217)"));
+}
+
+TEST_F(Runs, AFlagThatIsFalseIsWrittenDownAsFalse) {
+  ASSERT_THAT(run_in_shell("GRAFT_AUGMENT=0 ", command("a.onnx", {"--run", folder_of_run_})),
+              Succeeds());
+  EXPECT_EQ(config()["settings"]["augment"], false);
+}
+
 TEST_F(Runs, AutoStartsWhereThereIsNothingToGoOnWith) {
   const std::vector<std::string> automatic{"--run", folder_of_run_, "--resume", "auto"};
   ASSERT_THAT(train("a.onnx", automatic), Succeeds());
@@ -124,15 +114,9 @@ TEST_F(Runs, AutoStartsWhereThereIsNothingToGoOnWith) {
 }
 
 TEST_F(Runs, OneProcessARun) {
-  std::vector<std::string> endless{GRAFT_BINARY};
-  for (const std::string& word :
-       command("a.onnx", {"--run", folder_of_run_, "--epochs", "1000000"})) {
-    endless.push_back(word);
-  }
-  Process process(endless);
-  for (int i = 0; i < 5000 && !std::filesystem::exists(path("run/last.safetensors")); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  Process process =
+      start_graft(command("a.onnx", {"--run", folder_of_run_, "--epochs", "1000000"}));
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(path("run/last.safetensors")); }));
   EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_}),
               FailsWith(1, "another process trains in"));
   process.signal(SIGKILL);
@@ -141,7 +125,7 @@ TEST_F(Runs, OneProcessARun) {
 
 TEST_F(Runs, AFileSizeLimitIsSaidAndTrainingGoesOn) {
   const Outcome outcome =  // the model takes 290 kB, a checkpoint twice as much
-      shell("ulimit -f 800; exec ", command("a.onnx", {"--run", folder_of_run_}));
+      run_in_shell("ulimit -f 800; exec ", command("a.onnx", {"--run", folder_of_run_}));
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.error, HasSubstr("File too large; training goes on"));
   EXPECT_FALSE(std::filesystem::exists(path("run/last.safetensors")));
@@ -149,14 +133,16 @@ TEST_F(Runs, AFileSizeLimitIsSaidAndTrainingGoesOn) {
   EXPECT_EQ(read("a.onnx"), read("b.onnx"));
 }
 
-TEST_F(Runs, ALossThatIsNotFiniteLeavesTheLastGoodWeights) {
+TEST_F(Runs, ALossThatIsNotFiniteBeforeACheckpointLeavesNothing) {
   // The rate rises to a sixth of 1e30 within the first epoch.
   const Outcome outcome = train("a.onnx", {"--run", folder_of_run_, "--optimizer", "sgd", "--lr",
                                            "1e30", "--warmup", "6", "--epochs", "2"});
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.error, HasSubstr("(epoch 1, batch "));
   EXPECT_THAT(outcome.error, HasSubstr("try a smaller learning rate"));
+  EXPECT_THAT(outcome.error, HasSubstr("; nothing is written"));
   EXPECT_THAT(outcome.error, Not(HasSubstr("-nan")));
+  EXPECT_FALSE(std::filesystem::exists(path("a.onnx")));
 }
 
 TEST_F(Runs, LaterNaNsLeaveTheEpochBefore) {
@@ -197,6 +183,10 @@ TEST_F(Runs, WhatIsTrainedAlreadyGetsASmallRate) {
   EXPECT_THAT(more.out, HasSubstr("adamw, learning rate 0.0001"));
   EXPECT_THAT(more.out, HasSubstr("by default for a file that may be trained"));
   EXPECT_THAT(more.out, HasSubstr("before: validation loss"));
+  for (const char* sgd : {"sgd", "sgd:momentum=0.5"}) {
+    EXPECT_THAT(train("s.onnx", {"--epochs", "1", "--optimizer", sgd}).out,
+                HasSubstr("sgd, learning rate 0.001,"));
+  }
   const Outcome worse = train("c.onnx", {"--epochs", "1", "--optimizer", "sgd", "--lr", "30"});
   EXPECT_THAT(worse, Succeeds());
   EXPECT_THAT(worse.error, HasSubstr("training made the model worse"));
@@ -214,6 +204,8 @@ TEST_F(Runs, ADryRunWritesNothing) {
   const Outcome outcome = train("a.onnx", {"--dry-run", "--json", "--run", folder_of_run_});
   ASSERT_THAT(outcome, Succeeds());
   EXPECT_THAT(outcome.out, HasSubstr(R"("event":"dry_run","step_seconds":)"));
+  EXPECT_THAT(outcome.out, HasSubstr(R"("run":")" + folder_of_run_ + R"("})"))
+      << "--run counts before GRAFT_NO_RUN";
   EXPECT_FALSE(std::filesystem::exists(path("a.onnx")));
   EXPECT_FALSE(std::filesystem::exists(folder_of_run_));
 }
@@ -241,4 +233,4 @@ TEST_F(Runs, MetricsAreMeasuredByName) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

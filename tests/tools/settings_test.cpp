@@ -3,16 +3,10 @@
 
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using testing::Outcome;
-using testing::run;
-using testing::Succeeds;
-
-class Settings : public testing::ToolTest {
+class Settings : public ToolTest {
  protected:
   /// `variables`: like "GRAFT_LIMIT=20".
   static Outcome graft(const std::vector<std::string>& variables,
@@ -94,7 +88,7 @@ TEST_F(Settings, FlagsAreTrueOrFalse) {
     EXPECT_THAT(graft({"GRAFT_JSON=" + value}, {"devices"}).out, HasSubstr("{"));
   }
   for (const std::string value : {"0", "false", ""}) {
-    EXPECT_THAT(graft({"GRAFT_JSON=" + value}, {"devices"}).out, ::testing::StartsWith("cpu "));
+    EXPECT_THAT(graft({"GRAFT_JSON=" + value}, {"devices"}).out, StartsWith("cpu "));
   }
   EXPECT_THAT(graft({"GRAFT_JSON=maybe"}, {"devices"}), FailsWith(1, "said by GRAFT_JSON"));
 }
@@ -135,4 +129,4 @@ TEST_F(Settings, SynonymsAreKnown) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

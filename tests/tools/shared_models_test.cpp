@@ -6,14 +6,8 @@
 
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
-
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using testing::Outcome;
-using testing::run_graft;
-using testing::Succeeds;
 
 struct SharedModel {
   std::string folder;
@@ -47,9 +41,7 @@ class SharedModels : public ::testing::TestWithParam<SharedModel> {
     if (!std::filesystem::exists(folder())) GTEST_SKIP() << folder() << " is not there";
   }
 
-  static std::string folder() {
-    return (testing::shared_folder() / "models" / GetParam().folder).string();
-  }
+  static std::string folder() { return (shared_folder() / "models" / GetParam().folder).string(); }
 };
 
 TEST_P(SharedModels, AgreesWithWhatWasRecorded) {
@@ -91,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// IR 1 without an opset import: no runtime takes it, since its ops may mean anything.
 TEST(SharedModel, WithoutAnOpsetIsRefused) {
-  const auto folder = testing::shared_folder() / "models" / "super_resolution";
+  const auto folder = shared_folder() / "models" / "super_resolution";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   EXPECT_THAT(run_graft({"inspect", (folder / "model.onnx").string()}),
               FailsWith(2,
@@ -100,4 +92,4 @@ TEST(SharedModel, WithoutAnOpsetIsRefused) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

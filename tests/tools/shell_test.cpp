@@ -6,18 +6,10 @@
 #include "tests/tools/tool_test.h"
 #include "tools/graft/cgroup.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using ::testing::AllOf;
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using testing::Outcome;
-using testing::run;
-using testing::run_graft;
-using testing::Succeeds;
-
-class Shell : public testing::ToolTest {
+class Shell : public ToolTest {
  protected:
   std::string script(const std::string& shell) const {
     const Outcome outcome = run_graft({"completion", shell});
@@ -128,22 +120,20 @@ TEST_F(Shell, DoctorSaysWhatIsThere) {
       run({"/usr/bin/env", "GRAFT_LIMIT=7", "GRAFT_NONSENSE=1", GRAFT_BINARY, "doctor", "--json"});
   ASSERT_THAT(outcome, Succeeds());
   std::map<std::string, nlohmann::json> found;
-  std::istringstream lines(outcome.out);
-  for (std::string line; std::getline(lines, line);) {
-    nlohmann::json json = nlohmann::json::parse(line);
-    EXPECT_FALSE(json["found"].get<std::string>().empty()) << line;
-    found[json["name"]] = json;
+  for (const nlohmann::json& line : json_lines(outcome)) {
+    EXPECT_FALSE(line["found"].get<std::string>().empty()) << line;
+    found[line["name"]] = line;
   }
   for (const char* name : {"build", "CPU", "speed", "threads", "memory", "oneDNN", "RE2", "devices",
                            "data", "this folder", "terminal"}) {
     EXPECT_TRUE(found.contains(name)) << name;
   }
   EXPECT_THAT(found["environment"]["found"].get<std::string>(),
-              AllOf(::testing::StartsWith("sets options: "), HasSubstr(" GRAFT_LIMIT=7")));
+              AllOf(StartsWith("sets options: "), HasSubstr(" GRAFT_LIMIT=7")));
   EXPECT_THAT(found["environment"]["advice"].get<std::string>(), HasSubstr("GRAFT_NONSENSE"));
 }
 
-class Cgroup : public testing::ToolTest {
+class Cgroup : public ToolTest {
  protected:
   void write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories((folder_.path() / name).parent_path());
@@ -184,4 +174,4 @@ TEST_F(Cgroup, WithoutLimitsThereAreNone) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

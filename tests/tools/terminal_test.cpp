@@ -11,18 +11,8 @@
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::run;
-using testing::run_graft;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
-using testing::Succeeds;
 
 using Lines = std::vector<std::string>;
 
@@ -88,24 +78,21 @@ int bars_in(const Lines& rows) {
       rows, [](const std::string& row) { return std::regex_match(row, kBar); }));
 }
 
-class Terminal : public testing::ToolTest, public ::testing::WithParamInterface<int> {
+class Screen : public ToolTest {
  protected:
-  std::string graft(const std::vector<std::string>& arguments) const {
-    std::string line = "OMP_WAIT_POLICY=passive '" GRAFT_BINARY "'";
-    for (const std::string& argument : arguments) line += " '" + argument + "'";
-    return line;
-  }
   /// A batch of one makes an epoch last.
   std::string train(const std::string& epochs, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments{"train",   model_,    "--data", data_,      "--out",
                                        path("o"), "--batch", "1",      "--epochs", epochs};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return graft(arguments);
+    return graft_line(arguments);
   }
 
   std::string model_ = write_mlp();
   std::string data_ = write_mnist(3000);
 };
+
+class Terminal : public Screen, public ::testing::WithParamInterface<int> {};
 
 /// No line is wrapped by the terminal or left behind, whatever its width.
 TEST_P(Terminal, ProgressFitsAndGoesAway) {
@@ -128,8 +115,6 @@ TEST_P(Terminal, ProgressFitsAndGoesAway) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Columns, Terminal, ::testing::Values(60, 80, 200));
-
-class Screen : public Terminal {};
 
 TEST_F(Screen, NarrowingAndCtrlCLeaveNothingBehind) {
   const Session session(folder_.path(), 200, train("1000000"));
@@ -186,7 +171,7 @@ TEST_F(Screen, ADumbTerminalGetsLinesOnly) {
 
 TEST_F(Screen, EvalAndBenchShowHowFarTheyAre) {
   const auto shows = [&](const std::vector<std::string>& arguments, const std::string& name) {
-    const Session session(folder_.path(), 80, graft(arguments));
+    const Session session(folder_.path(), 80, graft_line(arguments));
     bool is_seen = false;
     session.watch([&](const Lines& rows) {
       is_seen = is_seen || std::ranges::any_of(rows, [&](const std::string& row) {
@@ -204,7 +189,7 @@ TEST_F(Screen, EvalAndBenchShowHowFarTheyAre) {
 
 TEST_F(Screen, HelpFitsTheWidth) {
   for (const int columns : {60, 80}) {
-    const Session session(folder_.path(), columns, graft({"eval", "--help"}));
+    const Session session(folder_.path(), columns, graft_line({"eval", "--help"}));
     session.watch([](const Lines&) { return true; });
     EXPECT_EQ(session.rows(), session.rows("-J"));
   }
@@ -239,4 +224,4 @@ TEST_F(Screen, ManyNamesAreFewWords) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

@@ -6,17 +6,10 @@
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using ::testing::EndsWith;
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using testing::Outcome;
-using testing::run_graft;
-using testing::Succeeds;
-
-class TestVerb : public testing::ToolTest {
+class TestVerb : public ToolTest {
  protected:
   /// A backend test of y = x + x for x = 1, 2; `wanted` is what it expects, nothing when not
   /// defined.
@@ -130,7 +123,7 @@ constexpr std::array kTrainingCases{"bert_adamw",
 
 TEST(TrainingCases, EachFolderHasATest) {
   std::vector<std::string> folders;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::training_cases())) {
+  for (const auto& entry : std::filesystem::directory_iterator(training_cases())) {
     if (entry.is_directory()) folders.push_back(entry.path().filename().string());
   }
   EXPECT_THAT(folders, ::testing::UnorderedElementsAreArray(kTrainingCases));
@@ -139,7 +132,7 @@ TEST(TrainingCases, EachFolderHasATest) {
 class TrainingCase : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(TrainingCase, Agrees) {
-  const std::filesystem::path folder = testing::training_cases() / GetParam();
+  const std::filesystem::path folder = training_cases() / GetParam();
   const Outcome outcome = run_graft({"test", folder.string()});
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.error;
   EXPECT_THAT(outcome.out, EndsWith("1 passed, 0 failed, 0 skipped\n"));
@@ -147,7 +140,7 @@ TEST_P(TrainingCase, Agrees) {
 
 /// PyTorch trained the same.
 TEST_P(TrainingCase, ItsParametersTrainByDefault) {
-  const std::filesystem::path folder = testing::training_cases() / GetParam();
+  const std::filesystem::path folder = training_cases() / GetParam();
   const Outcome outcome = run_graft({"inspect", (folder / "model.onnx").string(), "--json"});
   ASSERT_THAT(outcome, Succeeds());
   std::vector<std::string> names;
@@ -164,10 +157,10 @@ INSTANTIATE_TEST_SUITE_P(All, TrainingCase, ::testing::ValuesIn(kTrainingCases),
                          [](const auto& one) { return std::string(one.param); });
 
 /// A copy of a training case in which one thing is wrong: the comparison must see it.
-class WrongTrainingCase : public testing::ToolTest {
+class WrongTrainingCase : public ToolTest {
  protected:
   void SetUp() override {
-    std::filesystem::copy(testing::training_cases() / "mlp_huber_sgd", folder_.path() / "case",
+    std::filesystem::copy(training_cases() / "mlp_huber_sgd", folder_.path() / "case",
                           std::filesystem::copy_options::recursive);
   }
 
@@ -224,4 +217,4 @@ TEST_F(WrongTrainingCase, UnknownSettings) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

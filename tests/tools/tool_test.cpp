@@ -41,4 +41,11 @@ std::string ToolTest::read(const std::string& name) const {
   return content.str();
 }
 
+std::vector<nlohmann::json> json_lines(const Outcome& outcome) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(outcome.out);
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
 }  // namespace graft::testing

@@ -3,13 +3,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "tests/data/test_files.h"
 #include "tests/tools/process.h"
 
+// Tests of the command line are in this namespace, so that they need not name what they all use.
 namespace graft::testing {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 /// A folder of its own for each test, with what the verbs work on.
 class ToolTest : public ::testing::Test {
@@ -40,5 +51,8 @@ MATCHER(Succeeds, "") {
   *result_listener << "code " << arg.code << ", stderr: " << arg.error;
   return arg.code == 0;
 }
+
+/// What `--json` printed, a value a line.
+std::vector<nlohmann::json> json_lines(const Outcome& outcome);
 
 }  // namespace graft::testing

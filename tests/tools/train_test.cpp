@@ -1,33 +1,13 @@
 #include <signal.h>
 
-#include <chrono>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <thread>
-
 #include "io/npz.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::Process;
-using testing::run_graft;
-using testing::Succeeds;
-
-std::vector<nlohmann::json> lines_of(const Outcome& outcome) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(outcome.out);
-  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
-}
-
-class Train : public testing::ToolTest {
+class Train : public ToolTest {
  protected:
   Outcome train(const std::string& out, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments{"train", model_,    "--data",  data_,
@@ -43,7 +23,7 @@ class Train : public testing::ToolTest {
 TEST_F(Train, LearnsAndEvalAgrees) {
   const Outcome trained = train("out.onnx", {"--epochs", "12", "--json"});
   ASSERT_THAT(trained, Succeeds());
-  const auto lines = lines_of(trained);
+  const auto lines = json_lines(trained);
   ASSERT_EQ(lines.size(), 15U);
   EXPECT_EQ(lines.front()["event"], "start");
   EXPECT_EQ(lines.front()["loss_name"], "cross_entropy");
@@ -94,7 +74,7 @@ TEST_F(Train, FollowersOfATieTrainWithTheirLeader) {
   const auto start = [&](std::vector<std::string> more) {
     more.insert(more.end(), {"--epochs", "1", "--limit", "16", "--json"});
     more.insert(more.end(), {"--tied", "leader,follower"});
-    return lines_of(train("out.onnx", more)).at(0);
+    return json_lines(train("out.onnx", more)).at(0);
   };
   const nlohmann::json none = nlohmann::json::array();
   EXPECT_EQ(start({})["frozen"], none) << "the follower follows";
@@ -129,7 +109,7 @@ TEST_F(Train, TakesEverySetting) {
 }
 
 TEST_F(Train, LimitAndValidation) {
-  const auto lines = lines_of(
+  const auto lines = json_lines(
       train("out.onnx", {"--epochs", "1", "--limit", "20", "--validate", "none", "--json"}));
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[1]["samples"], 20);
@@ -152,7 +132,7 @@ TEST_F(Train, NumbersFromAnNpzFile) {
   data_ = "npz:" + path("line.npz");
   const Outcome trained = train("out.onnx", {"--epochs", "20", "--json"});
   ASSERT_THAT(trained, Succeeds());
-  const auto lines = lines_of(trained);
+  const auto lines = json_lines(trained);
   EXPECT_EQ(lines.front()["loss_name"], "mse");
   EXPECT_FALSE(lines[1].contains("accuracy"));
   EXPECT_LT(lines[20]["loss"], 0.1 * lines[1]["loss"].get<double>());
@@ -190,13 +170,9 @@ TEST_F(Train, AnAccumulationWithoutAnUpdateIsRefused) {
 }
 
 TEST_F(Train, InterruptSavesWhatIsThere) {
-  Process process({GRAFT_BINARY, "train", model_, "--data", data_, "--out", path("out.onnx"),
-                   "--epochs", "1000000", "--validate", "none"});
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-  while (process.output().find("epoch 2/") == std::string::npos) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  Process process = start_graft({"train", model_, "--data", data_, "--out", path("out.onnx"),
+                                 "--epochs", "1000000", "--validate", "none"});
+  ASSERT_TRUE(process.says("epoch 2/"));
   process.signal(SIGINT);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.code, 4);
@@ -208,4 +184,4 @@ TEST_F(Train, InterruptSavesWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

@@ -1,4 +1,4 @@
-// new, inspect, run, edit, bench and devices.
+// new, inspect, run, edit, bench, export-step and devices.
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -7,18 +7,12 @@
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
 
 using nlohmann::json;
-using testing::FailsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using testing::Outcome;
-using testing::run_graft;
-using testing::Succeeds;
 
-class Verbs : public testing::ToolTest {
+class Verbs : public ToolTest {
  protected:
   json inspect(const std::string& model, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments{"inspect", model, "--json"};
@@ -233,6 +227,25 @@ TEST_F(Verbs, TraceCountsTheProductsOfAttentionAndItsGradient) {
   EXPECT_EQ(operations["BatchedMatMul"], 2.0 * 2 * 3 * 5 * 7) << "the gradient of w, x transposed";
 }
 
+TEST_F(Verbs, ExportStepTakesALossWithItsSettings) {
+  const auto export_step = [&](const std::string& loss) {
+    return run_graft({"export-step", path("mlp.onnx"), "--loss", loss, "--out", path(loss)});
+  };
+  write_mlp();
+  for (const char* loss : {"cross_entropy", "cross_entropy:label_smoothing=0.1"}) {
+    ASSERT_THAT(export_step(loss), Succeeds());
+  }
+  EXPECT_NE(read("cross_entropy/step.onnx"), read("cross_entropy:label_smoothing=0.1/step.onnx"));
+  EXPECT_THAT(export_step("cross_entropy:smoothing=0.1"), FailsWith(1, "label_smoothing"));
+}
+
+TEST_F(Verbs, ExportStepRefusesWhatItsLoopsCannotRead) {
+  EXPECT_THAT(
+      run_graft({"export-step", write_mlp(), "--state-precision", "bf16", "--out", path("step")}),
+      FailsWith(2, "leave it out"));
+  EXPECT_FALSE(std::filesystem::exists(path("step")));
+}
+
 TEST_F(Verbs, DevicesListsTheCpu) {
   const Outcome outcome = run_graft({"devices", "--json"});
   ASSERT_THAT(outcome, Succeeds());
@@ -240,4 +253,4 @@ TEST_F(Verbs, DevicesListsTheCpu) {
 }
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

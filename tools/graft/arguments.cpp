@@ -1,7 +1,6 @@
 #include "tools/graft/arguments.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 
 #include "core/base/closest.h"
@@ -10,6 +9,8 @@
 #include "data/subset.h"
 #include "io/file.h"
 #include "io/onnx.h"
+#include "tools/graft/format_internal.h"
+#include "tools/graft/numbers.h"
 #include "tools/graft/options.h"
 #include "tools/graft/verbosity.h"
 #include "train/compile.h"
@@ -52,10 +53,11 @@ void apply(const ComputeArguments& arguments) {
 void add_seed_argument(CLI::App& app, std::uint64_t& seed, const char* help) {
   // By hand: strtoull takes -1 for 2^64 - 1.
   const auto parse = [&seed](const std::string& text) {
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, seed);
-    if (error == std::errc() && stop == end) return;
-    throw CLI::ValidationError("--seed", "'" + text + "' is no whole number from 0 to 2^64 - 1");
+    const std::optional<std::uint64_t> number = number_in<std::uint64_t>(text);
+    if (!number) {
+      throw CLI::ValidationError("--seed", "'" + text + "' is no whole number from 0 to 2^64 - 1");
+    }
+    seed = *number;
   };
   app.add_option_function<std::string>("--seed", parse, help)
       ->type_name("UINT")
@@ -63,19 +65,11 @@ void add_seed_argument(CLI::App& app, std::uint64_t& seed, const char* help) {
 }
 
 Shape parse_shape(const std::string& text, std::string_view option) {
-  std::vector<std::int64_t> dims;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    std::int64_t dim = 0;
-    const auto [stop, error] = std::from_chars(at, end, dim);
-    if (error != std::errc() || dim < 1 || (stop != end && *stop != 'x')) {
-      fail(ErrorKind::argument, option, " '", text, "' is no shape, wanted one like 1x28x28");
-    }
-    dims.push_back(dim);
-    if (stop == end) return Shape(std::move(dims));
-    at = stop + 1;
+  std::optional<std::vector<std::int64_t>> dims = numbers_in<std::int64_t>(text, 'x');
+  if (!dims || std::ranges::min(*dims) < 1) {
+    fail(ErrorKind::argument, option, " '", text, "' is no shape, wanted one like 1x28x28");
   }
+  return Shape(*std::move(dims));
 }
 
 void add_arguments(CLI::App& app, DataArguments& arguments) {
@@ -128,20 +122,12 @@ std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string&
 namespace {
 
 std::vector<float> parse_numbers(std::string_view list, const std::string& whole) {
-  std::vector<float> numbers;
-  const char* at = list.data();
-  const char* const end = at + list.size();
-  while (true) {
-    float number = 0.0F;
-    const auto [stop, error] = std::from_chars(at, end, number);
-    if (error != std::errc() || (stop != end && *stop != ',')) {
-      fail(ErrorKind::argument, "--normalize '", whole,
-           "' is neither 'data' nor MEAN[,...]:DEVIATION[,...]");
-    }
-    numbers.push_back(number);
-    if (stop == end) return numbers;
-    at = stop + 1;
+  std::optional<std::vector<float>> numbers = numbers_in<float>(list, ',');
+  if (!numbers) {
+    fail(ErrorKind::argument, "--normalize '", whole,
+         "' is neither 'data' nor MEAN[,...]:DEVIATION[,...]");
   }
+  return *std::move(numbers);
 }
 
 }  // namespace
@@ -171,12 +157,15 @@ void add_arguments(CLI::App& app, LossArguments& arguments) {
 }
 
 void add_metrics_argument(CLI::App& app, std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : metric_names()) list += (list.empty() ? "" : ", ") + name;
-  app.add_option("--metrics", names, "what to measure beside loss and accuracy: " + list)
+  app.add_option("--metrics", names,
+                 "what to measure beside loss and accuracy: " + joined(metric_names()))
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME,...");
+}
+
+Loss choose_loss(const LossArguments& arguments) {
+  return loss_from_spec(arguments.name == "auto" ? "cross_entropy" : arguments.name);
 }
 
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset) {
@@ -280,6 +269,14 @@ std::string data_file(const Model& model, const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    fail(ErrorKind::io, "cannot make folder '", folder.string(), "': ", error.message());
+  }
+}
 
 void save_model(const Model& model, const std::filesystem::path& path) {
   onnx::save(model, path, {.external_data = data_file(model, path)});

@@ -64,6 +64,9 @@ void add_metrics_argument(CLI::App& app, std::vector<std::string>& names);
 /// "auto": nll behind a LogSoftmax or else cross_entropy for class indices, mse for numbers.
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset);
 
+/// Where no data tell what targets are, "auto" is cross_entropy.
+Loss choose_loss(const LossArguments& arguments);
+
 /// Throws unless batches of these samples go through the model and its loss: Error{shape} or
 /// Error{type}, Error{io} for labels that the model has no class for, Error{unsupported} for ops
 /// that Graft does not know. Returns what the loss judges in place of the output, if anything
@@ -72,6 +75,9 @@ std::string check_data_fits(const Model& model, const Loss& loss, const std::str
                             const Dataset& dataset, std::int64_t batch);
 /// Says so on stderr, if there is something to say.
 void say_what_is_judged(const Loss& loss, const std::string& judged);
+
+/// Makes it and those above it, if need be. Throws Error{io}.
+void make_folder(const std::filesystem::path& folder);
 
 /// Throws as onnx::save does. What is too large for one file has its data beside it, in PATH.data.
 void save_model(const Model& model, const std::filesystem::path& path);

@@ -285,8 +285,7 @@ ExitCode bench(const Arguments& arguments) {
   Model model = onnx::load(arguments.model);
   const double load_ms = before_ms + loading.milliseconds();
   if (arguments.batch && arguments.inputs.empty()) edit::set_batch(model, *arguments.batch);
-  const Loss loss =
-      loss_from_spec(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
+  const Loss loss = choose_loss(arguments.loss);
   const BenchData data = make_data(arguments, model, loss);
   const std::optional<std::int64_t> macs = multiply_adds(*data.graph);
   Figures figures = arguments.train ? bench_training(arguments, model, loss, data)

@@ -3,21 +3,12 @@
 #include <iostream>
 #include <sstream>
 
+#include "tools/graft/format_internal.h"
 #include "tools/graft/options.h"
 #include "tools/graft/verb.h"
 
 namespace graft::cli {
 namespace {
-
-std::string joined(const std::vector<std::string>& words, const char* by = " ") {
-  std::string list;
-  for (const std::string& word : words) list += (list.empty() ? "" : by) + word;
-  return list;
-}
-
-std::vector<const CLI::App*> verbs_of(const CLI::App& root) {
-  return root.get_subcommands([](const CLI::App*) { return true; });
-}
 
 struct VerbOption {
   std::string verb;
@@ -44,13 +35,13 @@ std::string bash(const CLI::App& root) {
          "elif [[ $before == '=' ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
          "  COMPREPLY=()\n"
          "  if ((COMP_CWORD == 1)); then\n    words='"
-      << joined(names)
+      << joined(names, " ")
       << " --help --version'\n"
          "  elif [[ $word == -* ]]; then\n    case ${COMP_WORDS[1]} in\n";
   for (const CLI::App* verb : verbs_of(root)) {
     out << "      " << verb->get_name() << ") words='";
     for (const OptionFacts& option : facts_of(*verb)) {
-      if (!option.names.empty()) out << joined(option.names) << ' ';
+      if (!option.names.empty()) out << joined(option.names, " ") << ' ';
     }
     out << "' ;;\n";
   }
@@ -60,7 +51,8 @@ std::string bash(const CLI::App& root) {
     std::vector<std::string> patterns;
     for (const std::string& name : option.names) patterns.push_back(verb + ':' + name);
     if (patterns.empty()) patterns.push_back(verb + ':' + verb);
-    out << "      " << joined(patterns, "|") << ") words='" << joined(option.choices) << "' ;;\n";
+    out << "      " << joined(patterns, "|") << ") words='" << joined(option.choices, " ")
+        << "' ;;\n";
   }
   out << "    esac\n  fi\n"
          "  [[ -z $words ]] || COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\n"
@@ -84,15 +76,14 @@ std::string quoted(const std::string& text, std::string_view special) {
 
 std::string zsh_action(const OptionFacts& option) {
   if (option.takes_file()) return "_files";
-  return option.choices.empty() ? "" : "(" + joined(option.choices) + ")";
+  return option.choices.empty() ? "" : "(" + joined(option.choices, " ") + ")";
 }
 
 std::string zsh_option(const OptionFacts& option) {
   if (!option.positional.empty()) {
     return quoted("*:" + option.positional + ":" + zsh_action(option), "");
   }
-  std::string names;
-  for (const std::string& name : option.names) names += (names.empty() ? "" : ",") + name;
+  const std::string names = joined(option.names, ",");
   // Each name is a word of its own: {-q,--quiet}'[results only]'.
   std::string line = option.names.size() > 1 ? "{" + names + "}" : names;
   std::string help;
@@ -136,7 +127,7 @@ std::string fish(const CLI::App& root) {
     } else if (!option.value.empty() && !option.names.empty()) {
       out << " -x";
     }
-    if (!option.choices.empty()) out << " -a " << quoted(joined(option.choices), "\\");
+    if (!option.choices.empty()) out << " -a " << quoted(joined(option.choices, " "), "\\");
     out << " -d " << quoted(option.description, "\\") << '\n';
   }
   return out.str();
@@ -146,10 +137,8 @@ std::string fish(const CLI::App& root) {
 
 Run add_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->type_name("bash|zsh|fish")
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
+  limit_to(*app.add_option("SHELL", *shell, "bash, zsh or fish")->required(),
+           {"bash", "zsh", "fish"});
   return [shell, &app] {
     const CLI::App& root = *app.get_parent();
     std::cout << (*shell == "bash" ? bash(root) : (*shell == "zsh" ? zsh(root) : fish(root)));

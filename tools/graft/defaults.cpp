@@ -25,6 +25,7 @@ bool is_fresh(const Model& model) {
 
 std::string choose_defaults(const Model& model, std::int64_t updates, TrainArguments& arguments) {
   constexpr float kFineRate = 1e-4F;
+  constexpr float kFineSgdRate = 1e-3F;
   constexpr float kAdamRate = 1e-3F;
   constexpr std::int64_t kMostWarmup = 500;
   constexpr std::int64_t kWarmupShare = 10;  // a tenth of all updates
@@ -41,7 +42,8 @@ std::string choose_defaults(const Model& model, std::int64_t updates, TrainArgum
       arguments.schedule.warmup = std::min(kMostWarmup, updates / kWarmupShare);
     }
   }
-  if (!is_new && !chosen.lr && chosen.name == "sgd") chosen.lr = kFineRate * 10.0F;
+  const bool is_sgd = chosen.name == "sgd" || chosen.name.starts_with("sgd:");
+  if (is_sgd && !is_new && !chosen.lr) chosen.lr = kFineSgdRate;
   return why;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/regex.h"
+#include "core/device/cuda_devices.h"
 #include "core/device/device.h"
 #include "core/ops/libraries.h"
 #include "data/mnist.h"
@@ -48,13 +49,13 @@ Finding find_build() {
 #else
   const char* const target = "any CPU of its kind";
 #endif
-  return {"build",
-          text("Graft ", kVersion, ", ", kind, ", compiled for ", target, " by ",
 #ifdef __clang__
-               "clang ", __clang_version__),
+  const char* const compiler = "clang " __clang_version__;
 #else
-               "g++ ", __VERSION__),
+  const char* const compiler = "g++ " __VERSION__;
 #endif
+  return {"build",
+          text("Graft ", kVersion, ", ", kind, ", compiled for ", target, " by ", compiler),
           advice};
 }
 
@@ -129,10 +130,10 @@ Finding find_memory(const CgroupLimits& limits) {
 }
 
 Finding find_devices() {
-  std::string names;
-  for (const Device* device : devices()) names += (names.empty() ? "" : ", ") + device->name();
-  const bool has_cuda = devices().size() > 1;
-  return {"devices", names + (has_cuda ? "" : "; no CUDA")};
+  std::vector<std::string> names;
+  for (const Device* device : devices()) names.push_back(device->name());
+  const std::string why = why_no_cuda();
+  return {"devices", joined(names) + (why.empty() ? "" : "; " + why)};
 }
 
 Finding find_data() {
@@ -156,7 +157,7 @@ Finding find_terminal() {
   const bool is_terminal = isatty(STDERR_FILENO) == 1;
   const char* const no_color = std::getenv("NO_COLOR");
   return {"terminal",
-          text(is_terminal ? "progress is drawn" : "stderr is none: a line an epoch",
+          text(is_terminal ? "progress is drawn" : "stderr is no terminal: a line an epoch",
                no_color != nullptr && *no_color != '\0' ? ", without colour (NO_COLOR)" : "")};
 }
 
@@ -169,7 +170,7 @@ Finding find_environment(const CLI::App& root) {
     if (!line.starts_with("GRAFT_")) continue;
     const std::string name = line.substr(0, line.find('='));
     bool is_option = false;
-    for (const CLI::App* verb : root.get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* verb : verbs_of(root)) {
       for (const CLI::Option* option : verb->get_options()) {
         const std::vector<std::string> names = environment_names(verb->get_name(), *option);
         is_option = is_option || std::ranges::find(names, name) != names.end();

@@ -27,15 +27,20 @@ double seconds_of_step(Trainer& trainer, DataLoader& loader) {
   return fastest;
 }
 
+/// Where the run would be kept; empty where it would not.
+std::string folder_of(const RunArguments& run) {
+  if (!run.is_kept()) return {};
+  if (!run.resumed.empty()) return run.resumed;
+  return run.folder.empty() ? "runs/" : run.folder;
+}
+
 }  // namespace
 
 ExitCode dry_run(Trainer& trainer, DataLoader& loader, const TrainArguments& arguments) {
   const double step_seconds = seconds_of_step(trainer, loader);
   const double epoch_seconds = step_seconds * static_cast<double>(loader.batches());
   const TrainStep& step = trainer.train_step();
-  const std::string folder = arguments.run.none             ? ""
-                             : arguments.run.folder.empty() ? "runs/"
-                                                            : arguments.run.folder;
+  const std::string folder = folder_of(arguments.run);
   if (arguments.json) {
     print_json({{"event", "dry_run"},
                 {"step_seconds", step_seconds},

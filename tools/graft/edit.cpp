@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <sstream>
 
@@ -13,6 +12,7 @@
 #include "core/layers/parse.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/numbers.h"
 #include "tools/graft/verb.h"
 
 namespace graft::cli {
@@ -31,10 +31,8 @@ struct Arguments {
 /// Nothing for "any".
 std::optional<std::int64_t> parse_batch(const std::string& text) {
   if (text == "any") return std::nullopt;
-  std::int64_t batch = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, batch);
-  if (error != std::errc() || stop != end || batch < 1) {
+  const std::optional<std::int64_t> batch = number_in<std::int64_t>(text);
+  if (!batch || *batch < 1) {
     fail(ErrorKind::argument, "--batch '", text, "' is neither a number above 0 nor 'any'");
   }
   return batch;
@@ -47,26 +45,16 @@ Tensor parse_value(const Value& input, const std::string& list) {
     fail(ErrorKind::type, "--set: input '", input.name(), "' is ", input.type(),
          "; only numbers can be set");
   }
-  std::vector<double> numbers;
-  const char* at = list.data();
-  const char* const end = at + list.size();
-  while (true) {
-    double number = 0.0;
-    const auto [stop, error] = std::from_chars(at, end, number);
-    if (error != std::errc() || (stop != end && *stop != ',')) {
-      fail(ErrorKind::argument, "--set ", input.name(), "=", list,
-           ": wanted numbers joined by ','");
-    }
-    numbers.push_back(number);
-    if (stop == end) break;
-    at = stop + 1;
+  const std::optional<std::vector<double>> numbers = numbers_in<double>(list, ',');
+  if (!numbers) {
+    fail(ErrorKind::argument, "--set ", input.name(), "=", list, ": wanted numbers joined by ','");
   }
-  const auto count = static_cast<std::int64_t>(numbers.size());
+  const auto count = static_cast<std::int64_t>(numbers->size());
   const std::optional<Shape> shape = input.shape() ? input.shape()->known() : std::nullopt;
   const bool fits = shape && shape->size() == count;
-  const Tensor exact = Tensor::from(fits ? *shape : Shape{count}, numbers);
+  const Tensor exact = Tensor::from(fits ? *shape : Shape{count}, *numbers);
   const Tensor value = exact.cast(type);
-  if (is_integer(type) && to_double(value) != numbers) {
+  if (is_integer(type) && to_double(value) != *numbers) {
     fail(ErrorKind::argument, "--set ", input.name(), "=", list, ": does not fit ", type);
   }
   return value;
@@ -81,6 +69,7 @@ void set_inputs(Model& model, const std::vector<std::string>& assignments) {
     const std::string name = assignment.substr(0, at);
     const auto& inputs = model.graph().inputs();
     const auto input = std::ranges::find(inputs, name, &Value::name);
+    // Of a name that there is not, fix_input says which there are.
     const Tensor value = input == inputs.end() ? Tensor::scalar(0.0F)
                                                : parse_value(**input, assignment.substr(at + 1));
     edit::fix_input(model, name, value);

@@ -74,10 +74,9 @@ Run add_eval(CLI::App& app) {
   add_arguments(app, arguments->data);
   {
     const OptionGroup group(app, "Data");
-    app.add_option("--split", arguments->split, "part of the data")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"train", "test"}).description(""))
-        ->type_name("train|test");
+    limit_to(
+        *app.add_option("--split", arguments->split, "part of the data")->capture_default_str(),
+        {"train", "test"});
   }
   add_arguments(app, arguments->loss);
   add_metrics_argument(app, arguments->metrics);

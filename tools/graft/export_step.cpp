@@ -10,7 +10,6 @@
 #include "tools/graft/cost.h"
 #include "tools/graft/export_step_files.h"
 #include "tools/graft/format_internal.h"
-#include "tools/graft/options.h"
 #include "tools/graft/train_arguments.h"
 #include "tools/graft/verb.h"
 #include "train/compile.h"
@@ -27,22 +26,22 @@ struct Arguments {
   LossArguments loss;
   OptimizerArguments optimizer;
   std::int64_t batch = 32;
-  std::string trainable;
-  std::string freeze;
-  std::vector<std::vector<std::string>> tied;
+  ParameterArguments parameters;
   std::string out;
 };
 
 TrainOptions options_of(const Arguments& arguments) {
+  if (arguments.optimizer.state_precision != StatePrecision::f32) {
+    fail(ErrorKind::unsupported,
+         "--state-precision bf16: the loops beside an exported step have no bf16; leave it out");
+  }
   TrainOptions options;
-  options.loss =
-      loss_from_name(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
-  options.loss.label_smoothing = arguments.loss.label_smoothing;
+  options.loss = choose_loss(arguments.loss);
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
   options.output = arguments.loss.output;
-  options.trainable = arguments.trainable;
-  options.freeze = arguments.freeze;
-  options.tied = arguments.tied;
+  options.trainable = arguments.parameters.trainable;
+  options.freeze = arguments.parameters.freeze;
+  options.tied = arguments.parameters.tied;
   return options;
 }
 
@@ -94,11 +93,7 @@ Json describe(const StepModel& made, const Optimizer& optimizer, std::size_t bat
 }
 
 void write_folder(const fs::path& folder, const StepModel& made, const Json& description) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    fail(ErrorKind::io, "cannot make the folder ", folder.string(), ": ", error.message());
-  }
+  make_folder(folder);
   safetensors::Content initial;
   for (const StepVariable& variable : made.variables) {
     initial.tensors.push_back({variable.name, variable.initial});
@@ -134,19 +129,7 @@ Run add_export_step(CLI::App& app) {
   app.add_option("--batch,--batch-size", arguments->batch, "samples in a batch")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  const OptionGroup group(app, "Parameters");
-  app.add_option("--trainable", arguments->trainable,
-                 "train only parameters whose whole name matches this regular expression")
-      ->type_name("PATTERN");
-  app.add_option("--freeze", arguments->freeze, "but none whose whole name matches this one")
-      ->type_name("PATTERN");
-  app.add_option_function<std::vector<std::string>>(
-         "--tied",
-         [arguments](const std::vector<std::string>& names) { arguments->tied.push_back(names); },
-         "initializers that are one parameter (equal, or transposed)")
-      ->delimiter(',')
-      ->type_name("NAME,NAME")
-      ->trigger_on_parse();
+  add_arguments(app, arguments->parameters);
   return [arguments] { return export_step(*arguments); };
 }
 

@@ -11,7 +11,8 @@ constexpr std::string_view kReadme = R"(# A training step as plain ONNX
 | `eval.onnx` | loss and prediction for given parameters |
 | `initial.safetensors` | the parameters, the optimizer's state and running statistics before the first step |
 | `step.json` | the names and shapes of inputs and outputs, and the learning rate |
-| `train.py`, `train.mjs` | loops for onnxruntime in Python, and in JavaScript for Node and browsers |
+| `train.py` | a loop for onnxruntime in Python |
+| `train.mjs` | a loop for onnxruntime-web in Node; in a browser, `fetch` takes the place of `readFile` |
 
 A step keeps nothing between runs. Its inputs are a batch, the target, `lr` (f32), `step` (i64, 1 for the first
 step) and the variables; its outputs are the loss, the prediction and, for each variable, what it is after the step,

@@ -1,26 +1,20 @@
 #include "tools/graft/file_notes.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "graft/version.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/format_internal.h"
 #include "tools/graft/verbosity.h"
 
 namespace graft::cli {
 namespace {
 
-/// The shortest digits that give the same numbers.
 std::string list_of(const std::vector<float>& numbers) {
   std::string list;
-  for (const float number : numbers) {
-    std::array<char, 32> buffer;
-    const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
-    list += (list.empty() ? "" : ",") + std::string(buffer.data(), end);
-  }
+  for (const float number : numbers) list += (list.empty() ? "" : ",") + shortest(number);
   return list;
 }
 

@@ -54,10 +54,23 @@ std::string percent(double share) {
   return fixed(share * 100.0, 2) + " %";
 }
 
-nlohmann::ordered_json shortest_json(float number) {
+std::string shortest(float number) {
   std::array<char, 32> buffer;
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
-  return nlohmann::ordered_json::parse(buffer.data(), end);
+  return {buffer.data(), end};
+}
+
+std::string joined(const std::vector<std::string>& words, std::string_view by) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) list += by;
+    list += words[i];
+  }
+  return list;
+}
+
+nlohmann::ordered_json shortest_json(float number) {
+  return nlohmann::ordered_json::parse(shortest(number));
 }
 
 void print_json(const nlohmann::ordered_json& json) {

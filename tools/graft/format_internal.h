@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace graft::cli {
 
@@ -16,8 +18,12 @@ std::string short_count(double number);
 std::string percent(double share);
 /// With so many digits behind the point.
 std::string fixed(double number, int digits);
+/// "0.05": the fewest digits that are this number.
+std::string shortest(float number);
+/// "a, b".
+std::string joined(const std::vector<std::string>& words, std::string_view by = ", ");
 
-/// 0.05: the shortest digits that are this number, where a double would have 0.05000000074505806.
+/// 0.05, where a double would have 0.05000000074505806.
 nlohmann::ordered_json shortest_json(float number);
 
 /// One line on stdout. Bytes that are no UTF-8 become U+FFFD; NaN and infinity become null.

@@ -29,18 +29,11 @@ std::string verbs_text(const CLI::App& app, std::size_t columns) {
   constexpr std::size_t kColumn = 15;
   std::string result;
   std::string heading;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* verb : verbs_of(app)) {
     if (verb->get_group() != heading) result += '\n' + (heading = verb->get_group()) + '\n';
     result += entry(verb->get_name(), verb->get_description(), kColumn, columns);
   }
   return result;
-}
-
-std::string describe(const OptionFacts& option) {
-  std::string line = option.description;
-  if (option.required && option.positional.empty()) line += " (required)";
-  if (!option.preset.empty()) line += " (default: " + option.preset + ")";
-  return line;
 }
 
 std::string options_text(const CLI::App& app, std::size_t columns) {
@@ -50,7 +43,7 @@ std::string options_text(const CLI::App& app, std::size_t columns) {
   for (const std::string& group : groups_of(options)) {
     result += '\n' + group + '\n';
     for (const OptionFacts& option : options) {
-      if (option.group == group) result += entry(option.usage(), describe(option), column, columns);
+      if (option.group == group) result += entry(option.usage(), option.help(), column, columns);
     }
   }
   return result;

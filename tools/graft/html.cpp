@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <tuple>
 
 #include "core/base/error.h"
 #include "tools/graft/format_internal.h"
@@ -58,11 +58,10 @@ std::string bmp(std::uint32_t width, std::uint32_t height, const std::vector<uns
   return bytes;
 }
 
+/// Where epochs and values lie in a chart.
 struct Frame {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-  double first = std::numeric_limits<double>::infinity();
-  double last = -std::numeric_limits<double>::infinity();
+  Range epochs;
+  Range values;
 
   static constexpr double kLeft = 52;
   static constexpr double kTop = 24;
@@ -70,19 +69,17 @@ struct Frame {
   static constexpr double kHeight = 180;
 
   explicit Frame(std::span<const Curve> curves) {
-    for (const Curve& curve : curves) {
-      for (const auto& [x, y] : curve.points) {
-        low = std::min(low, y);
-        high = std::max(high, y);
-        first = std::min(first, x);
-        last = std::max(last, x);
-      }
+    std::tie(epochs, values) = ranges_of(curves);
+    for (Range* range : {&epochs, &values}) {
+      if (range->high <= range->low) range->high = range->low + 1.0;
     }
-    if (high <= low) high = low + 1.0;
-    if (last <= first) last = first + 1.0;
   }
-  double x(double epoch) const { return kLeft + kWidth * (epoch - first) / (last - first); }
-  double y(double value) const { return kTop + kHeight * (high - value) / (high - low); }
+  double x(double epoch) const {
+    return kLeft + kWidth * (epoch - epochs.low) / (epochs.high - epochs.low);
+  }
+  double y(double value) const {
+    return kTop + kHeight * (values.high - value) / (values.high - values.low);
+  }
 };
 
 std::string label(double x, double y, const char* anchor, const std::string& words) {
@@ -92,12 +89,13 @@ std::string label(double x, double y, const char* anchor, const std::string& wor
 
 std::string axes(const Frame& frame) {
   constexpr int kTicks = 4;
+  const double range = frame.values.high - frame.values.low;
   // Three digits of the range that is shown.
-  const double magnitude = std::floor(std::log10(frame.high - frame.low));
+  const double magnitude = std::floor(std::log10(range));
   const int digits = static_cast<int>(std::clamp(2.0 - magnitude, 0.0, 9.0));
   std::string svg;
   for (int i = 0; i <= kTicks; ++i) {
-    const double value = frame.low + (frame.high - frame.low) * i / kTicks;
+    const double value = frame.values.low + range * i / kTicks;
     const double y = frame.y(value);
     svg +=
         text("<line class=\"grid\" x1=\"", Frame::kLeft, "\" x2=\"", Frame::kLeft + Frame::kWidth,
@@ -105,8 +103,16 @@ std::string axes(const Frame& frame) {
     svg += label(Frame::kLeft - 6, y + 4, "end", fixed(value, digits));
   }
   const double bottom = Frame::kTop + Frame::kHeight + 16;
-  svg += label(Frame::kLeft, bottom, "start", text(frame.first));
-  return svg + label(Frame::kLeft + Frame::kWidth, bottom, "end", text("epoch ", frame.last));
+  svg += label(Frame::kLeft, bottom, "start", text(frame.epochs.low));
+  return svg +
+         label(Frame::kLeft + Frame::kWidth, bottom, "end", text("epoch ", frame.epochs.high));
+}
+
+/// Of the i-th of several.
+std::string_view colour(std::size_t i) {
+  static constexpr std::array<std::string_view, 8> kColours{
+      "#1f6fb4", "#d9541e", "#2b8a3e", "#8e44ad", "#b8860b", "#0b8a8a", "#c2185b", "#555555"};
+  return kColours[i % kColours.size()];
 }
 
 }  // namespace
@@ -134,12 +140,6 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string_view colour(std::size_t i) {
-  static constexpr std::array<std::string_view, 8> kColours{
-      "#1f6fb4", "#d9541e", "#2b8a3e", "#8e44ad", "#b8860b", "#0b8a8a", "#c2185b", "#555555"};
-  return kColours[i % kColours.size()];
-}
-
 std::string picture_uri(std::span<const float> pixels, std::int64_t channels, std::int64_t height,
                         std::int64_t width, std::int64_t most) {
   const std::int64_t step = std::max<std::int64_t>(1, (std::max(height, width) + most - 1) / most);
@@ -161,12 +161,13 @@ std::string picture_uri(std::span<const float> pixels, std::int64_t channels, st
                                                static_cast<std::uint32_t>(small_height), bgr));
 }
 
-std::string svg_chart(const std::string& title, std::span<const Curve> curves) {
+std::string svg_chart(const Chart& chart) {
+  const std::vector<Curve>& curves = chart.curves;
   const Frame frame(curves);
   const double height =
       Frame::kTop + Frame::kHeight + 28 + 16.0 * static_cast<double>(curves.size());
   std::string svg = text("<svg class=\"chart\" viewBox=\"0 0 470 ", height, "\" role=\"img\">",
-                         label(Frame::kLeft, 14, "start", title), axes(frame));
+                         label(Frame::kLeft, 14, "start", chart.title), axes(frame));
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::string points;
     for (const auto& [x, y] : curves[i].points) {

@@ -19,10 +19,7 @@ std::string escaped(std::string_view text);
 std::string picture_uri(std::span<const float> pixels, std::int64_t channels, std::int64_t height,
                         std::int64_t width, std::int64_t most = 48);
 
-/// Curves over epochs with axes and a legend.
-std::string svg_chart(const std::string& title, std::span<const Curve> curves);
-
-/// A colour for the i-th of several.
-std::string_view colour(std::size_t i);
+/// Its curves over epochs with title, axes and a legend.
+std::string svg_chart(const Chart& chart);
 
 }  // namespace graft::cli

@@ -218,6 +218,7 @@ Run add_inspect(CLI::App& app) {
       ->expected(0, 1)
       ->type_name("[NAME]");
   app.add_flag("--json", arguments->json, "print a JSON line");
+  app.get_option("--layers")->excludes("--json");
   return [arguments] {
     const Findings found = find(*arguments);
     if (arguments->passes) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/closest.h"
 #include "core/base/error.h"
 #include "core/runtime/session.h"
 #include "data/loader.h"
@@ -22,18 +23,20 @@ double share_of_best(const double* scores, std::int64_t count, std::int64_t best
   return 1.0 / sum;
 }
 
-void add_batch(const std::vector<double>& scores, const std::vector<double>& labels,
-               Judgement& result) {
-  const std::int64_t classes = result.classes;
+void add_batch(const Tensor& prediction, const Tensor& target, Judgement& result) {
+  constexpr int kClassAxis = 1;
+  result.confusion.add(prediction, target, kClassAxis);
+  const std::int64_t classes = result.confusion.classes();
+  const std::vector<double> scores = to_double(prediction);
+  const std::vector<std::int64_t> labels = to_int64(target);
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const double* const row = scores.data() + static_cast<std::int64_t>(i) * classes;
     const std::int64_t guess = std::max_element(row, row + classes) - row;
-    const auto truth = static_cast<std::int64_t>(labels[i]);
+    const std::int64_t truth = labels[i];
     if (truth < 0 || truth >= classes) {
       fail(ErrorKind::io, "label ", truth, " of sample ", result.samples, ", wanted 0 to ",
            classes - 1);
     }
-    ++result.counts[static_cast<std::size_t>(truth * classes + guess)];
     if (guess != truth) {
       result.worst.push_back({result.samples, truth, guess, share_of_best(row, classes, guess)});
     }
@@ -50,11 +53,14 @@ void keep_worst(std::vector<Mistake>& worst, std::size_t most) {
 
 Judgement judge(const Model& model, const std::shared_ptr<Dataset>& data, const Loss& loss,
                 const std::string& output, const std::vector<Transform>& transforms,
-                std::int64_t batch, std::size_t most) {
-  Session session(model);
+                std::int64_t batch, std::size_t most, const ComputeArguments& compute) {
+  Session session(model, {.device = &device(compute.device), .fallback = compute.fallback});
   const std::vector<std::string>& names = session.output_names();
   const auto judged = output.empty() ? names.begin() : std::ranges::find(names, output);
-  if (judged == names.end()) fail(ErrorKind::argument, "the model has no output '", output, "'");
+  if (judged == names.end()) {
+    fail(ErrorKind::argument, "the model has no output '", output,
+         "'; its outputs: ", quoted_list(names));
+  }
   DataLoader loader(data, {.batch = batch, .transforms = transforms});
   Judgement result;
   for (const Batch& samples : loader) {
@@ -66,11 +72,7 @@ Judgement judge(const Model& model, const std::shared_ptr<Dataset>& data, const 
            "the model has ",
            describe(scores));
     }
-    if (result.classes == 0) {
-      result.classes = scores.shape()[1];
-      result.counts.resize(static_cast<std::size_t>(result.classes * result.classes));
-    }
-    add_batch(to_double(scores), to_double(samples.target), result);
+    add_batch(scores, samples.target, result);
     keep_worst(result.worst, most);
   }
   return result;

@@ -9,6 +9,8 @@
 #include "core/graph/model.h"
 #include "data/dataset.h"
 #include "data/transforms.h"
+#include "tools/graft/arguments.h"
+#include "train/metric.h"
 
 namespace graft::cli {
 
@@ -24,21 +26,15 @@ struct Mistake {
 /// What a model that tells classes apart makes of data.
 struct Judgement {
   std::int64_t samples = 0;
-  std::int64_t classes = 0;
-  /// [truth * classes + guess]
-  std::vector<std::int64_t> counts;
+  ConfusionMatrix confusion;
   /// The most confident first.
   std::vector<Mistake> worst;
-
-  std::int64_t count(std::int64_t truth, std::int64_t guess) const {
-    return counts[static_cast<std::size_t>(truth * classes + guess)];
-  }
 };
 
 /// `output`: that is judged; empty: the first. `most`: mistakes that are kept. Throws
 /// Error{unsupported} unless the output has a score for each class of one label a sample.
 Judgement judge(const Model& model, const std::shared_ptr<Dataset>& data, const Loss& loss,
                 const std::string& output, const std::vector<Transform>& transforms,
-                std::int64_t batch, std::size_t most);
+                std::int64_t batch, std::size_t most, const ComputeArguments& compute);
 
 }  // namespace graft::cli

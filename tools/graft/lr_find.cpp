@@ -12,17 +12,14 @@
 
 namespace graft::cli {
 
-float find_rate_for(const TrainArguments& arguments, const Loss& loss, Model& model,
-                    DataLoader& loader, RateFound* found) {
+RateFound find_rate_for(const TrainArguments& arguments, const Loss& loss, Model& model,
+                        DataLoader& loader) {
   TrainArguments searching = arguments;
   searching.optimizer.finds_lr = false;
   searching.schedule = {.name = "constant"};
   searching.accumulate = 1;
   Trainer trainer(model, make_options(searching, loss, loader.dataset().size()));
-  RateFound result = find_rate(trainer, loader);
-  const float rate = result.rate;
-  if (found != nullptr) *found = std::move(result);
-  return rate;
+  return find_rate(trainer, loader);
 }
 
 namespace {
@@ -41,8 +38,7 @@ ExitCode find(TrainArguments arguments) {
                               .shuffle = true,
                               .seed = arguments.seed,
                               .transforms = normalization(arguments.data)});
-  RateFound found;
-  find_rate_for(arguments, loss, model, loader, &found);
+  const RateFound found = find_rate_for(arguments, loss, model, loader);
   if (arguments.json) {
     nlohmann::ordered_json line{{"rate", found.rate}, {"optimizer", arguments.optimizer.name}};
     for (const auto& [rate, value] : found.tried) line["tried"].push_back({rate, value});
@@ -50,7 +46,8 @@ ExitCode find(TrainArguments arguments) {
     return ok;
   }
   std::cout << "      rate      loss\n";
-  for (std::size_t i = 0; i < found.tried.size(); i += 5) {
+  constexpr std::size_t kShown = 5;  // every fifth
+  for (std::size_t i = 0; i < found.tried.size(); i += kShown) {
     std::string rate = text(found.tried[i].first);
     rate.insert(0, rate.size() < 10 ? 10 - rate.size() : 0, ' ');
     std::cout << rate << "  " << fixed(found.tried[i].second, 4) << '\n';

@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <iostream>
 #include <new>
@@ -10,7 +9,9 @@
 #include "core/base/limits.h"
 #include "graft/version.h"
 #include "tools/graft/command_line.h"
+#include "tools/graft/format_internal.h"
 #include "tools/graft/help.h"
+#include "tools/graft/numbers.h"
 #include "tools/graft/options.h"
 #include "tools/graft/plain_output.h"
 #include "tools/graft/settings.h"
@@ -71,7 +72,8 @@ void report(std::string_view kind, const std::string& message) {
   std::cerr << "graft: " << kind << ": " << one_line(message) << std::endl;
 }
 
-/// "; valid: --data, --loss, ..." after an unknown flag or verb.
+/// "unknown argument '--epoch'; did you mean '--epochs'?; valid: --data, ..."; empty where all are
+/// known.
 std::string unknown_argument(const CLI::App& app, const CLI::App& parsed) {
   const std::vector<std::string> left = parsed.remaining();
   auto at = std::find_if(left.begin(), left.end(),
@@ -79,19 +81,18 @@ std::string unknown_argument(const CLI::App& app, const CLI::App& parsed) {
   // Behind a verb that there is not, nothing is known of options.
   if (at == left.end() || &app == &parsed) at = left.begin();
   if (at == left.end()) return {};
-  std::string valid;
+  const bool is_verb = &app == &parsed && !at->starts_with('-');
   std::vector<std::string> names;
-  if (&app == &parsed && !at->starts_with('-')) {
+  if (is_verb) {
     for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
   } else {
     for (const CLI::Option* option : parsed.get_options()) names.push_back(option->get_name());
   }
-  for (const std::string& name : names) valid += (valid.empty() ? "" : ", ") + name;
-  const bool is_verb = &app == &parsed && !at->starts_with('-');
   const std::vector<std::string> close =
       closest(*at, std::vector<std::string_view>(names.begin(), names.end()), 1);
   return text(is_verb ? "unknown verb '" : "unknown argument '", *at, "'",
-              close.empty() ? "" : "; did you mean '" + close.front() + "'?", "; valid: ", valid);
+              close.empty() ? "" : "; did you mean '" + close.front() + "'?",
+              "; valid: ", joined(names));
 }
 
 ExitCode wrong_arguments(const CLI::App& app, const CLI::ParseError& error) {
@@ -110,22 +111,20 @@ ExitCode wrong_arguments(const CLI::App& app, const CLI::ParseError& error) {
 void allow(const std::string& text) {
   const std::size_t split = std::min(text.find('='), text.size());
   Limits changed = limits();
-  std::string valid;
+  std::vector<std::string> valid;
   for (const NamedLimit& limit : named_limits()) {
-    valid += (valid.empty() ? "" : ", ") + std::string(limit.name);
+    valid.emplace_back(limit.name);
     if (limit.name != text.substr(0, split)) continue;
     std::string number = text.substr(std::min(split + 1, text.size()));
     const std::string error = number.empty() ? "empty" : CLI::AsSizeValue(false)(number);
-    std::int64_t value = 0;
-    const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (!error.empty() || code != std::errc() || end != number.data() + number.size() ||
-        value < 0) {
+    const std::optional<std::int64_t> value = number_in<std::int64_t>(number);
+    if (!error.empty() || !value || *value < 0) {
       throw CLI::ValidationError("--allow", "'" + text + "' has no number, wanted one like 2G");
     }
-    changed.*limit.value = value;
+    changed.*limit.value = *value;
     return set_limits(changed);
   }
-  throw CLI::ValidationError("--allow", "'" + text + "' names no limit; valid: " + valid);
+  throw CLI::ValidationError("--allow", "'" + text + "' names no limit; valid: " + joined(valid));
 }
 
 void add_allow(CLI::App& app) {

@@ -28,9 +28,7 @@ std::string roff(const std::string& text) {
 
 void print_options(const CLI::App& app) {
   for (const OptionFacts& option : facts_of(app)) {
-    std::cout << ".TP\n.B " << roff(option.usage()) << '\n' << roff(option.description);
-    if (!option.preset.empty()) std::cout << " (default: " << roff(option.preset) << ')';
-    std::cout << (option.required ? "; required.\n" : ".\n");
+    std::cout << ".TP\n.B " << roff(option.usage()) << '\n' << roff(option.help()) << ".\n";
   }
 }
 
@@ -64,9 +62,7 @@ Run add_man(CLI::App& app) {
     const CLI::App& root = *app.get_parent();
     std::cout << ".TH GRAFT 1 \"\" \"Graft " << kVersion << "\"\n.SH NAME\ngraft \\- "
               << "trains ONNX models\n.SH SYNOPSIS\n.B " << roff(usage_of(root)) << "\n.SH VERBS\n";
-    for (const CLI::App* verb : root.get_subcommands([](const CLI::App*) { return true; })) {
-      print_verb(*verb);
-    }
+    for (const CLI::App* verb : verbs_of(root)) print_verb(*verb);
     std::cout << kSettings;
     return ok;
   };

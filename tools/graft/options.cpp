@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "tools/graft/format_internal.h"
+
 namespace graft::cli {
 namespace {
 
@@ -24,17 +26,19 @@ std::string value_name(const std::string& type) {
   return bare;
 }
 
-/// NUMBER of "NUMBER|auto": a kind of value, no value.
-bool is_placeholder(const std::string& word) {
+/// NUMBER of "NUMBER|auto" stands for values, auto is one.
+bool is_metavar(const std::string& word) {
   return !word.empty() && std::isupper(static_cast<unsigned char>(word.front())) != 0;
 }
 
 }  // namespace
 
 std::string one_of(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : "|") + name;
-  return list;
+  return joined(names, "|");
+}
+
+void limit_to(CLI::Option& option, const std::vector<std::string>& names) {
+  option.type_name(one_of(names))->check(CLI::IsMember(names).description(""));
 }
 
 std::string OptionFacts::name() const {
@@ -49,9 +53,13 @@ bool OptionFacts::takes_file() const {
 }
 
 std::string OptionFacts::usage() const {
-  std::string line = positional;
-  for (const std::string& name : names) line += (line.empty() ? "" : ", ") + name;
-  return value.empty() || !positional.empty() ? line : line + ' ' + value;
+  if (!positional.empty()) return positional;
+  return joined(names) + (value.empty() ? "" : ' ' + value);
+}
+
+std::string OptionFacts::help() const {
+  return description + (required && positional.empty() ? " (required)" : "") +
+         (preset.empty() ? "" : " (default: " + preset + ")");
 }
 
 OptionFacts facts_of(const CLI::Option& option) {
@@ -63,7 +71,7 @@ OptionFacts facts_of(const CLI::Option& option) {
     facts.value = value_name(option.get_type_name());
     if (facts.value.find('|') != std::string::npos) {
       facts.choices = split(facts.value, '|');
-      std::erase_if(facts.choices, is_placeholder);
+      std::erase_if(facts.choices, is_metavar);
     }
   }
   facts.description = option.get_description();
@@ -77,6 +85,10 @@ OptionFacts facts_of(const CLI::Option& option) {
   facts.preset = option.get_default_str();
   facts.required = option.get_required();
   return facts;
+}
+
+std::vector<const CLI::App*> verbs_of(const CLI::App& root) {
+  return root.get_subcommands([](const CLI::App*) { return true; });
 }
 
 std::vector<OptionFacts> facts_of(const CLI::App& verb) {

@@ -27,6 +27,8 @@ class OptionGroup {
 
 /// "sgd|adam": names of which an option takes one.
 std::string one_of(const std::vector<std::string>& names);
+/// Lets the option take one of these names and nothing else, and the help list them.
+void limit_to(CLI::Option& option, const std::vector<std::string>& names);
 
 struct OptionFacts {
   /// "--lr", "--learning-rate", with dashes; the short one, if any, first. Empty for a positional.
@@ -47,6 +49,8 @@ struct OptionFacts {
   std::string name() const;
   /// "--lr, --learning-rate NUMBER".
   std::string usage() const;
+  /// The description, and what counts where nothing is said.
+  std::string help() const;
 };
 
 OptionFacts facts_of(const CLI::Option& option);
@@ -56,6 +60,8 @@ std::vector<OptionFacts> facts_of(const CLI::App& verb);
 std::vector<std::string> groups_of(const std::vector<OptionFacts>& options);
 /// "graft train MODEL --data SPEC --out FILE [options]".
 std::string usage_of(const CLI::App& verb);
+/// All verbs, in the order of the help.
+std::vector<const CLI::App*> verbs_of(const CLI::App& root);
 
 /// The row of the verb that is called so; null if there is none.
 const Verb* find_verb(const std::string& name);

@@ -76,9 +76,7 @@ void print_graphs_behind(const std::string& pass, std::span<const PassRun> runs)
     }
     if (times > 0) return;
   }
-  std::string valid;
-  for (const std::string& name : names) valid += (valid.empty() ? "" : ", ") + name;
-  fail(ErrorKind::argument, "no pass '", pass, "' ran; those that did: ", valid);
+  fail(ErrorKind::argument, "no pass '", pass, "' ran; those that did: ", joined(names));
 }
 
 }  // namespace graft::cli

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "core/base/closest.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/options.h"
 #include "tools/graft/run_record.h"
@@ -29,55 +30,41 @@ bool has_utf8() {
   return false;
 }
 
-/// All that epochs have under numbers, but for counts and times.
-std::vector<std::string> measures_of(const RunRecord& run) {
-  std::vector<std::string> names;
-  for (const auto& line : run.epochs) {
-    for (const auto& [name, value] : line.items()) {
-      const bool is_measure = value.is_number() && name != "epoch" && name != "updates" &&
-                              name != "samples" && name != "seconds" && name != "learning_rate";
-      if (is_measure && std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
-  }
+/// Times and rates are curves too, but seldom what is looked for.
+std::vector<std::string> wanted_measures(const RunRecord& run, const Arguments& arguments) {
+  std::vector<std::string> names = run.measures();
+  std::erase_if(names, [&](const std::string& name) {
+    if (arguments.measures.empty()) return name == "seconds" || name == "learning_rate";
+    return std::ranges::find(arguments.measures, name) == arguments.measures.end();
+  });
   return names;
 }
 
-/// "validation_loss" belongs into the chart of "loss".
-std::string chart_of(const std::string& measure) {
-  constexpr std::string_view kValidation = "validation_";
-  return measure.starts_with(kValidation) ? measure.substr(kValidation.size()) : measure;
-}
-
 ExitCode plot(const Arguments& arguments) {
-  std::vector<std::pair<std::string, std::vector<Curve>>> charts;
-  std::string known;
+  std::vector<Chart> charts;
+  std::vector<std::string> known;
   for (const std::string& folder : arguments.runs) {
     const RunRecord run = read_run(folder);
-    for (const std::string& measure : measures_of(run)) {
-      if (known.find("'" + measure + "'") == std::string::npos) known += " '" + measure + "'";
-      const bool is_wanted =
-          arguments.measures.empty() ||
-          std::ranges::find(arguments.measures, measure) != arguments.measures.end();
-      if (!is_wanted) continue;
+    for (const std::string& measure : run.measures()) {
+      if (std::ranges::find(known, measure) == known.end()) known.push_back(measure);
+    }
+    for (const std::string& measure : wanted_measures(run, arguments)) {
       Curve curve = run.curve(measure);
       curve.name = (arguments.runs.size() > 1 ? run.name + ' ' : "") + measure + ' ' +
                    fixed(run.last(measure), 4);
-      auto chart =
-          std::ranges::find(charts, chart_of(measure), &decltype(charts)::value_type::first);
-      if (chart == charts.end()) chart = charts.insert(chart, {chart_of(measure), {}});
-      chart->second.push_back(std::move(curve));
+      add_curve(measure, std::move(curve), charts);
     }
   }
   if (charts.empty()) {
     fail(ErrorKind::argument, "nothing to plot",
-         known.empty() ? ": no epoch has ended" : "; measured:" + known);
+         known.empty() ? ": no epoch has ended" : "; measured: " + quoted_list(known));
   }
   constexpr std::size_t kUsual = 80;
   constexpr std::size_t kWidest = 120;
   const std::size_t columns = text_columns();
   TextChartOptions options{.columns = columns > 1000 ? kUsual : std::min(columns, kWidest)};
   for (std::size_t i = 0; i < charts.size(); ++i) {
-    const std::vector<Curve>& curves = charts[i].second;
+    const std::vector<Curve>& curves = charts[i].curves;
     options.braille = has_utf8() && curves.size() == 1;  // dots do not say whose they are
     std::cout << (i == 0 ? "" : "\n") << text_chart(curves, options);
   }

@@ -8,6 +8,7 @@
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/numbers.h"
 #include "tools/graft/options.h"
 #include "tools/graft/profile.h"
 #include "tools/graft/report_page.h"
@@ -37,9 +38,8 @@ struct RunData {
 
 /// The setting where it is a whole number above 0, else `preset`.
 std::int64_t count_in(const RunRecord& run, const char* key, std::int64_t preset) {
-  const nlohmann::ordered_json value =
-      nlohmann::ordered_json::parse(run.setting(key), nullptr, false);
-  return value.is_number_unsigned() && value > 0 ? value.get<std::int64_t>() : preset;
+  const std::optional<std::int64_t> value = number_in<std::int64_t>(run.setting(key));
+  return value && *value > 0 ? *value : preset;
 }
 
 RunData open_data_of(const RunRecord& run, const Model& model) {
@@ -64,7 +64,8 @@ Loss loss_of(const RunRecord& run, const Model& model, const Dataset& dataset) {
 }
 
 /// Where the time of a training step goes. `model`: one that may be trained.
-std::string profile_of(const RunRecord& run, Model model, const RunData& data, const Loss& loss) {
+std::string profile_of(const RunRecord& run, Model model, const RunData& data, const Loss& loss,
+                       const ComputeArguments& compute) {
   constexpr int kRuns = 5;
   TrainOptions options;
   options.loss = loss;
@@ -72,6 +73,8 @@ std::string profile_of(const RunRecord& run, Model model, const RunData& data, c
   options.optimizer = make_optimizer({.name = run.setting("optimizer")}, kAny, kAny);
   options.output = run.setting("output");
   options.total_updates = 2 * kRuns;
+  options.device = compute.device;
+  options.fallback = compute.fallback;
   TrainStep step(model, options);
   DataLoader loader(data.dataset,
                     {.batch = data.arguments.batch, .transforms = normalization(data.arguments)});
@@ -94,7 +97,7 @@ void attempt(RunSection& section, const char* what, Part part) {
   }
 }
 
-RunSection examine(const RunRecord& run) {
+RunSection examine(const RunRecord& run, const ComputeArguments& compute) {
   RunSection section{.run = run};
   attempt(section, "no model", [&] {
     const std::string path = run.setting("out");
@@ -107,11 +110,12 @@ RunSection examine(const RunRecord& run) {
     section.data_name = text(data.spec, ", ", name(data.split));
     attempt(section, "no confusion matrix", [&] {
       constexpr std::size_t kPictures = 24;
-      section.judgement = judge(model, data.dataset, loss, run.setting("output"),
-                                normalization(data.arguments), data.arguments.batch, kPictures);
+      section.judgement =
+          judge(model, data.dataset, loss, run.setting("output"), normalization(data.arguments),
+                data.arguments.batch, kPictures, compute);
     });
     attempt(section, "no step profile",
-            [&] { section.profile = profile_of(run, onnx::load(path), data, loss); });
+            [&] { section.profile = profile_of(run, onnx::load(path), data, loss, compute); });
   });
   return section;
 }
@@ -124,7 +128,7 @@ ExitCode report(const Arguments& arguments) {
     if (arguments.only_record) {
       sections.push_back({.run = std::move(run)});
     } else {
-      sections.push_back(examine(run));
+      sections.push_back(examine(run, arguments.compute));
     }
   }
   const std::filesystem::path out = arguments.out.empty()

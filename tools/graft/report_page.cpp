@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "core/base/error.h"
 #include "graft/version.h"
@@ -55,19 +54,22 @@ class Comparison {
   std::string html_;
 };
 
-/// The names that objects have, in the order in which they come up.
-std::vector<std::string> names_in(std::span<const RunSection> sections, const char* member) {
+/// A row for each member that config.json has in its object `part`, in the order in which they come
+/// up.
+void add_rows(std::span<const RunSection> sections, const std::string& part, Comparison& table) {
   std::vector<std::string> names;
   for (const RunSection& section : sections) {
-    const nlohmann::ordered_json& config = section.run.config;
-    const nlohmann::ordered_json object = member == nullptr ? config : config.value(member, config);
-    if (!object.is_object()) continue;
-    for (const auto& [name, value] : object.items()) {
-      const bool is_row = member != nullptr || name != "settings";
-      if (is_row && std::ranges::find(names, name) == names.end()) names.push_back(name);
+    const auto object = section.run.config.find(part);
+    if (object == section.run.config.end() || !object->is_object()) continue;
+    for (const auto& [name, value] : object->items()) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
-  return names;
+  for (const std::string& name : names) {
+    std::vector<std::string> cells;
+    for (const RunSection& section : sections) cells.push_back(section.run.entry(part, name));
+    table.row(name, cells);
+  }
 }
 
 std::string results(std::span<const RunSection> sections) {
@@ -94,48 +96,28 @@ std::string results(std::span<const RunSection> sections) {
 }
 
 std::string curves(std::span<const RunSection> sections) {
-  std::string html = "<h2>Curves</h2><div class=\"charts\">";
-  std::set<std::string> done;
+  std::vector<Chart> charts;
   for (const RunSection& section : sections) {
-    for (const auto& line : section.run.epochs) {
-      for (const auto& [name, value] : line.items()) {
-        constexpr std::string_view kValidation = "validation_";
-        const std::string measure =
-            name.starts_with(kValidation) ? name.substr(kValidation.size()) : name;
-        const bool is_count = name == "epoch" || name == "updates" || name == "samples";
-        if (is_count || !value.is_number() || !done.insert(measure).second) continue;
-        std::vector<Curve> shown;
-        for (const RunSection& one : sections) {
-          for (const std::string& which : {measure, std::string(kValidation) + measure}) {
-            Curve curve = one.run.curve(which);
-            if (curve.points.empty()) continue;
-            if (sections.size() > 1) curve.name = one.run.name + ' ' + curve.name;
-            shown.push_back(std::move(curve));
-          }
-        }
-        if (!shown.empty()) html += "<div>" + svg_chart(measure, shown) + "</div>";
-      }
+    for (const std::string& measure : section.run.measures()) {
+      Curve curve = section.run.curve(measure);
+      if (curve.points.empty()) continue;
+      if (sections.size() > 1) curve.name = section.run.name + ' ' + curve.name;
+      add_curve(measure, std::move(curve), charts);
     }
   }
+  std::string html = "<h2>Curves</h2><div class=\"charts\">";
+  for (const Chart& chart : charts) html += "<div>" + svg_chart(chart) + "</div>";
   return html + "</div>";
 }
 
 std::string settings(std::span<const RunSection> sections) {
   Comparison said(sections);
-  for (const std::string& name : names_in(sections, "settings")) {
-    std::vector<std::string> cells;
-    for (const RunSection& section : sections) cells.push_back(section.run.setting(name));
-    said.row(name, cells);
-  }
+  add_rows(sections, "settings", said);
   Comparison machine(sections);
-  for (const std::string& name : names_in(sections, nullptr)) {
-    std::vector<std::string> cells;
-    for (const RunSection& section : sections) {
-      const auto at = section.run.config.find(name);
-      cells.push_back(at == section.run.config.end() ? std::string() : plain_text(*at));
-    }
-    machine.row(name, cells);
-  }
+  std::vector<std::string> versions;
+  for (const RunSection& section : sections) versions.push_back(section.run.version());
+  machine.row("graft", versions);
+  add_rows(sections, "machine", machine);
   return "<div class=\"flow\"><div><h2>Settings</h2>" + said.html() +
          "</div><div><h2>Machine</h2>" + machine.html() + "</div></div>";
 }
@@ -148,10 +130,10 @@ std::string class_name(const RunSection& section, std::int64_t index) {
 
 /// What would not fit a page as a table is a list of what is confused most.
 std::string confusions(const RunSection& section) {
-  const Judgement& found = *section.judgement;
+  const ConfusionMatrix& found = section.judgement->confusion;
   std::vector<std::pair<std::int64_t, std::pair<std::int64_t, std::int64_t>>> all;
-  for (std::int64_t truth = 0; truth < found.classes; ++truth) {
-    for (std::int64_t guess = 0; guess < found.classes; ++guess) {
+  for (std::int64_t truth = 0; truth < found.classes(); ++truth) {
+    for (std::int64_t guess = 0; guess < found.classes(); ++guess) {
       const std::int64_t count = found.count(truth, guess);
       if (truth != guess && count > 0) all.push_back({count, {truth, guess}});
     }
@@ -169,17 +151,17 @@ std::string confusions(const RunSection& section) {
 }
 
 std::string matrix(const RunSection& section) {
-  const Judgement& found = *section.judgement;
+  const ConfusionMatrix& found = section.judgement->confusion;
   std::string html = "<div class=\"scroll\"><table class=\"confusion\"><tr><th></th>";
-  for (std::int64_t c = 0; c < found.classes; ++c) {
+  for (std::int64_t c = 0; c < found.classes(); ++c) {
     html += "<th>" + escaped(class_name(section, c)) + "</th>";
   }
   html += "</tr>";
-  for (std::int64_t truth = 0; truth < found.classes; ++truth) {
+  for (std::int64_t truth = 0; truth < found.classes(); ++truth) {
     std::int64_t row = 0;
-    for (std::int64_t guess = 0; guess < found.classes; ++guess) row += found.count(truth, guess);
+    for (std::int64_t guess = 0; guess < found.classes(); ++guess) row += found.count(truth, guess);
     html += "<tr><th>" + escaped(class_name(section, truth)) + "</th>";
-    for (std::int64_t guess = 0; guess < found.classes; ++guess) {
+    for (std::int64_t guess = 0; guess < found.classes(); ++guess) {
       const std::int64_t count = found.count(truth, guess);
       const double share = row == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(row);
       html += text("<td style=\"background:rgba(", truth == guess ? "43,138,62" : "217,84,30", ',',
@@ -192,14 +174,14 @@ std::string matrix(const RunSection& section) {
 
 std::string judged(const RunSection& section) {
   if (!section.judgement) return {};
-  const Judgement& found = *section.judgement;
+  const ConfusionMatrix& found = section.judgement->confusion;
   std::int64_t right = 0;
-  for (std::int64_t c = 0; c < found.classes; ++c) right += found.count(c, c);
+  for (std::int64_t c = 0; c < found.classes(); ++c) right += found.count(c, c);
   constexpr std::int64_t kLargestTable = 30;
   return text("<h3>Confusion matrix</h3><p>", escaped(section.data_name), ": ", with_commas(right),
-              " of ", with_commas(found.samples),
+              " of ", with_commas(section.judgement->samples),
               " right. A row is a class, a column what it was taken for.</p>",
-              found.classes <= kLargestTable ? matrix(section) : confusions(section));
+              found.classes() <= kLargestTable ? matrix(section) : confusions(section));
 }
 
 std::string pictures(const RunSection& section) {
@@ -242,10 +224,9 @@ std::string details(const RunSection& section, bool is_one_of_several) {
 }  // namespace
 
 std::string report_page(std::span<const RunSection> sections) {
-  std::string title;
-  for (const RunSection& section : sections) {
-    title += (title.empty() ? "" : ", ") + section.run.name;
-  }
+  std::vector<std::string> names;
+  for (const RunSection& section : sections) names.push_back(section.run.name);
+  const std::string title = joined(names);
   std::string html = text(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\"><title>",

@@ -106,11 +106,7 @@ std::vector<Datum> in_order(const Model& model, const std::map<std::string, Datu
 ExitCode run(const Arguments& arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
-  std::error_code error;
-  std::filesystem::create_directories(arguments.out, error);
-  if (error) {
-    fail(ErrorKind::io, arguments.out, ": cannot make the folder: ", error.message());
-  }
+  make_folder(arguments.out);
   const std::map<std::string, Datum> inputs = load_named_data(arguments.inputs, model.graph());
   Session session(
       model_with_gradients(model, in_order(model, inputs)),

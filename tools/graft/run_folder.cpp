@@ -5,7 +5,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,8 @@
 #include "core/base/parallel.h"
 #include "graft/version.h"
 #include "io/file.h"
+#include "tools/graft/arguments.h"
+#include "tools/graft/format_internal.h"
 #include "tools/graft/run_settings.h"
 
 namespace graft::cli {
@@ -41,8 +42,9 @@ std::optional<fs::path> newest_run(const std::string& model) {
     if (!holds_run(entry.path())) continue;
     if (!model.empty() && !entry.path().filename().string().starts_with(stem)) continue;
     const fs::file_time_type written = fs::last_write_time(entry.path() / kLast, error);
-    if (!newest || written > time) newest = entry.path();
-    if (*newest == entry.path()) time = written;
+    if (newest && written <= time) continue;
+    newest = entry.path();
+    time = written;
   }
   return newest;
 }
@@ -74,16 +76,16 @@ void resume(CLI::App& app, const std::string& wanted, RunArguments& arguments) {
   const std::optional<fs::path> folder = run_to_resume(app, wanted);
   if (!folder) return;
   arguments.resumed = folder->string();
-  const auto settings = read_settings(*folder / kConfig);
-  const std::vector<std::string> changed = contradictions(app, settings, kFree);
+  const ConfigFile recorded(app, *folder / kConfig);
+  const std::vector<std::string> changed = contradictions(app, recorded, kFree);
   if (!changed.empty()) {
-    std::string list;
-    for (const std::string& one : changed) list += (list.empty() ? "" : ", ") + one;
-    throw CLI::ValidationError("--resume",
-                               list + ": that would be another run; start one by --config " +
-                                   (*folder / kConfig).string());
+    throw CLI::ValidationError(
+        "--resume",
+        joined(changed) + ": that would be another run; start one by --config " + recorded.path());
   }
-  take_settings(app, settings, *folder / kConfig);
+  for (CLI::Option* option : app.get_options()) {
+    if (option->count() == 0) give(*option, recorded.of(*option), recorded.path());
+  }
 }
 
 /// A killed process leaves what it had begun to write.
@@ -122,11 +124,7 @@ RunFolder::RunFolder(const RunArguments& arguments, const fs::path& model)
     fail(ErrorKind::argument, "'", path_.string(), "' holds a run: go on with it by --resume ",
          path_.string(), ", or choose another folder");
   } else {
-    std::error_code error;
-    fs::create_directories(path_, error);
-    if (error) {
-      fail(ErrorKind::io, "cannot make folder '", path_.string(), "': ", error.message());
-    }
+    make_folder(path_);
   }
   lock();
   remove_temporaries(path_);

@@ -18,10 +18,13 @@ struct RunArguments {
   /// The folder of a run that goes on.
   std::string resumed;
   double checkpoint_minutes = 10.0;
+
+  /// A folder that is named counts before `none`, which the environment may say for all runs.
+  bool is_kept() const { return !none || !folder.empty() || !resumed.empty(); }
 };
 
-/// Adds --resume, --run, --no-run and --checkpoint-minutes. --resume gives values to options of the
-/// verb that were not given; apply_settings() sees to it that they count.
+/// Adds --resume, --run, --no-run and --checkpoint-minutes. --resume gives the run's settings to
+/// those options of the verb that were not given.
 void add_arguments(CLI::App& app, RunArguments& arguments);
 
 /// A run's folder, held by this process alone until the object goes.

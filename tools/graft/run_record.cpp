@@ -1,8 +1,8 @@
 #include "tools/graft/run_record.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
-#include <sstream>
 
 #include "core/base/error.h"
 #include "io/file.h"
@@ -12,19 +12,55 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;
-
-bool is_epoch(const Json& line) {
-  return line.is_object() && line.contains("epoch") && line["epoch"].is_number();
-}
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;  // of config.json
 
 }  // namespace
 
-std::string RunRecord::setting(const std::string& key) const {
-  const auto settings = config.find("settings");
-  if (settings == config.end() || !settings->is_object()) return {};
-  const auto at = settings->find(key);
-  return at == settings->end() || at->is_null() ? std::string() : plain_text(*at);
+std::pair<Range, Range> ranges_of(std::span<const Curve> curves) {
+  const auto include = [](Range& range, double number) {
+    range = {std::min(range.low, number), std::max(range.high, number)};
+  };
+  std::pair<Range, Range> ranges;
+  for (const Curve& curve : curves) {
+    for (const auto& [epoch, value] : curve.points) {
+      include(ranges.first, epoch);
+      include(ranges.second, value);
+    }
+  }
+  return ranges;
+}
+
+void add_curve(const std::string& measure, Curve curve, std::vector<Chart>& charts) {
+  constexpr std::string_view kValidation = "validation_";
+  const std::string title =
+      measure.starts_with(kValidation) ? measure.substr(kValidation.size()) : measure;
+  auto chart = std::ranges::find(charts, title, &Chart::title);
+  if (chart == charts.end()) chart = charts.insert(chart, {title, {}});
+  chart->curves.push_back(std::move(curve));
+}
+
+std::string RunRecord::entry(const std::string& part, const std::string& key) const {
+  const auto object = config.find(part);
+  if (object == config.end() || !object->is_object()) return {};
+  const auto at = object->find(key);
+  return at == object->end() || at->is_null() ? std::string() : plain_text(*at);
+}
+
+std::string RunRecord::version() const {
+  const auto at = config.find("graft");
+  return at == config.end() ? std::string() : plain_text(*at);
+}
+
+std::vector<std::string> RunRecord::measures() const {
+  constexpr std::array<std::string_view, 3> kCounts{"epoch", "updates", "samples"};
+  std::vector<std::string> names;
+  for (const MetricsRow& row : epochs) {
+    for (const auto& [measure, number] : row) {
+      if (std::ranges::find(kCounts, measure) != kCounts.end()) continue;
+      if (std::ranges::find(names, measure) == names.end()) names.push_back(measure);
+    }
+  }
+  return names;
 }
 
 double RunRecord::last(const std::string& measure) const {
@@ -34,11 +70,10 @@ double RunRecord::last(const std::string& measure) const {
 
 Curve RunRecord::curve(const std::string& measure) const {
   Curve result{measure, {}};
-  for (const Json& line : epochs) {
-    const auto at = line.find(measure);
-    if (at == line.end() || !at->is_number()) continue;
-    const double value = at->get<double>();
-    if (std::isfinite(value)) result.points.emplace_back(line["epoch"].get<double>(), value);
+  for (const MetricsRow& row : epochs) {
+    const auto at = std::ranges::find(row, measure, &MetricsRow::value_type::first);
+    if (at == row.end() || !std::isfinite(at->second)) continue;
+    result.points.emplace_back(row.front().second, at->second);
   }
   return result;
 }
@@ -46,11 +81,8 @@ Curve RunRecord::curve(const std::string& measure) const {
 RunRecord read_run(const std::filesystem::path& folder) {
   RunRecord run;
   run.folder = folder;
-  run.name = std::filesystem::absolute(folder).lexically_normal().filename().string();
-  if (run.name.empty()) {  // the path ended in a slash
-    run.name =
-        std::filesystem::absolute(folder).lexically_normal().parent_path().filename().string();
-  }
+  const std::filesystem::path whole = std::filesystem::absolute(folder).lexically_normal();
+  run.name = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   std::error_code ignored;
   const std::filesystem::path metrics = folder / "metrics.jsonl";
   if (!std::filesystem::exists(metrics, ignored)) {
@@ -61,11 +93,7 @@ RunRecord read_run(const std::filesystem::path& folder) {
     run.config = Json::parse(read_file(folder / "config.json", kMostBytes), nullptr, false);
   }
   if (!run.config.is_object()) run.config = Json::object();
-  std::istringstream lines(read_file(metrics, kMostBytes));
-  for (std::string line; std::getline(lines, line);) {
-    Json json = Json::parse(line, nullptr, false);
-    if (is_epoch(json)) run.epochs.push_back(std::move(json));
-  }
+  run.epochs = read_metrics(metrics);
   return run;
 }
 

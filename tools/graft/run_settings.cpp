@@ -1,13 +1,12 @@
 #include "tools/graft/run_settings.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "core/base/closest.h"
 #include "core/base/error.h"
-#include "io/file.h"
+#include "tools/graft/format_internal.h"
+#include "tools/graft/numbers.h"
 
 namespace graft::cli {
 namespace {
@@ -18,23 +17,15 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<std::string_view, 10> kNoSettings{
     "help", "config", "resume", "run", "no-run", "json", "dry-run", "quiet", "verbose", "version"};
 
-/// "--epochs" and "MODEL" as "epochs" and "model".
-std::string key_of(const CLI::Option& option) {
-  std::string name = option.get_name();
-  if (name.starts_with("--")) return name.substr(2);
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
-}
-
-CLI::Option* find_option(CLI::App& verb, const std::string& key) {
-  for (CLI::Option* option : verb.get_options()) {
-    if (key_of(*option) == key) return option;
-  }
-  return nullptr;
-}
-
 bool is_setting(const CLI::Option& option) {
   return std::ranges::find(kNoSettings, key_of(option)) == kNoSettings.end();
+}
+
+/// What was given: the last use, or all of an option that is a list.
+std::vector<std::string> given(const CLI::Option& option) {
+  const std::vector<std::string>& results = option.results();
+  if (results.empty() || option.get_items_expected_max() > 1) return results;
+  return {results.back()};
 }
 
 /// A number where the text is one.
@@ -48,36 +39,25 @@ Json json_of(const CLI::Option& option) {
     const std::string text = option.get_default_str();
     return text.empty() ? Json() : json_of(text);
   }
-  if (option.get_items_expected_max() == 0) return true;  // a flag
-  const std::vector<std::string>& results = option.results();
-  if (option.get_items_expected_max() == 1) return json_of(results.back());
+  if (option.get_items_expected_max() == 0) return option.as<bool>();  // a flag
+  const std::vector<std::string> values = given(option);
+  if (option.get_items_expected_max() == 1) return json_of(values.back());
   Json list = Json::array();
-  for (const std::string& result : results) list.push_back(json_of(result));
+  for (const std::string& value : values) list.push_back(json_of(value));
   return list;
 }
 
-std::string text_of(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+template <class T>
+std::optional<bool> are_equal(const std::string& a, const std::string& b) {
+  const std::optional<T> x = number_in<T>(a);
+  const std::optional<T> y = number_in<T>(b);
+  return x && y ? std::optional(*x == *y) : std::nullopt;
 }
 
-/// Options are f32 where they are no whole numbers.
-bool is_same(const Json& a, const Json& b) {
-  if (!a.is_number() || !b.is_number()) return a == b;
-  return a == b || a.get<float>() == b.get<float>();
-}
-
-void take(CLI::Option& option, const Json& value) {
-  if (value.is_null() || value == false) return;
-  if (!value.is_array()) {
-    option.add_result(text_of(value));
-    return;
-  }
-  const bool is_repeated = option.get_trigger_on_parse();  // each time with a list of its own
-  for (const Json& item : value) {
-    if (is_repeated) option.clear();
-    option.add_result(text_of(item));
-    if (is_repeated) option.run_callback();
-  }
+/// Numbers may be written in several ways; options are f32 where they are no whole numbers.
+bool is_same(const std::string& a, const std::string& b) {
+  if (const auto whole = are_equal<std::uint64_t>(a, b)) return *whole;
+  return are_equal<float>(a, b).value_or(a == b);
 }
 
 }  // namespace
@@ -93,47 +73,19 @@ Json settings_of(const CLI::App& verb, const Json& resolved) {
   return settings;
 }
 
-void take_settings(CLI::App& verb, const Json& settings, const std::filesystem::path& file) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : verb.get_options()) {
-    if (is_setting(*option)) names.push_back(key_of(*option));
-  }
-  for (const auto& [key, value] : settings.items()) {
-    CLI::Option* const option = find_option(verb, key);
-    if (option == nullptr || !is_setting(*option)) {
-      const auto close = closest(key, std::vector<std::string_view>(names.begin(), names.end()), 1);
-      throw CLI::ValidationError(
-          file.string(), text("'", key, "' is no setting",
-                              close.empty() ? "" : "; did you mean '" + close.front() + "'?"));
-    }
-    if (option->count() == 0) take(*option, value);
-  }
-}
-
-std::vector<std::string> contradictions(const CLI::App& verb, const Json& settings,
+std::vector<std::string> contradictions(const CLI::App& verb, const ConfigFile& run,
                                         const std::vector<std::string>& free) {
   std::vector<std::string> found;
   for (const CLI::Option* option : verb.get_options()) {
-    const std::string key = key_of(*option);
     if (option->count() == 0 || !is_setting(*option)) continue;
-    if (std::ranges::find(free, key) != free.end()) continue;
-    const Json given = json_of(*option);
-    const Json recorded = settings.contains(key) ? settings[key] : Json();
-    if (is_same(given, recorded) || given == "auto") continue;
-    const Json old = recorded.is_null() ? Json("none") : recorded;
+    if (std::ranges::find(free, key_of(*option)) != free.end()) continue;
+    const std::string now = joined(given(*option), ",");
+    const std::string then = joined(run.of(*option), ",");
+    if (is_same(now, then) || now == "auto") continue;
     found.push_back(
-        text(option->get_name(), " ", text_of(given), " (the run has ", text_of(old), ")"));
+        text(option->get_name(), " ", now, " (the run has ", then.empty() ? "none" : then, ")"));
   }
   return found;
-}
-
-Json read_settings(const std::filesystem::path& file) {
-  constexpr std::uint64_t kMostBytes = 1 << 24;
-  const Json json = Json::parse(read_file(file, kMostBytes), nullptr, false);
-  if (!json.is_object()) fail(ErrorKind::io, "'", file.string(), "' holds no JSON object");
-  const Json settings = json.contains("settings") ? json["settings"] : json;
-  if (!settings.is_object()) fail(ErrorKind::io, "'", file.string(), "': settings is no object");
-  return settings;
 }
 
 }  // namespace graft::cli

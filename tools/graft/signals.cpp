@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <csignal>
 #include <string_view>
 
 #include "tools/graft/verb.h"

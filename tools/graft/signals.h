@@ -1,7 +1,5 @@
 #pragma once
 
-#include <csignal>
-
 namespace graft::cli {
 
 /// While data are read there is nothing to save: from now on Ctrl-C, a request to end, or the loss

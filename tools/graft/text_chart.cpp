@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "core/base/error.h"
@@ -12,17 +11,10 @@
 namespace graft::cli {
 namespace {
 
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-
-  void include(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  /// Where `value` lies between 0 and 1.
-  double share(double value) const { return high > low ? (value - low) / (high - low) : 0.5; }
-};
+/// Where `value` lies between 0 and 1.
+double share_of(double value, const Range& range) {
+  return range.high > range.low ? (value - range.low) / (range.high - range.low) : 0.5;
+}
 
 /// Cells of the chart, each of `wide` x `high` dots. In Braille a cell is a set of dots, without it
 /// a letter.
@@ -80,7 +72,7 @@ class Canvas {
 };
 
 std::string short_number(double value) {
-  return text(fixed(value, std::abs(value) < 10 ? 4 : 1));
+  return fixed(value, std::abs(value) < 10 ? 4 : 1);
 }
 
 std::string padded(const std::string& text, std::size_t width) {
@@ -93,7 +85,8 @@ char letter_of(std::size_t curve) {
 
 void draw(Canvas& canvas, const Curve& curve, const Range& x, const Range& y, char letter) {
   const auto place = [&](const std::pair<double, double>& point) {
-    return std::pair(x.share(point.first) * canvas.wide(), y.share(point.second) * canvas.high());
+    return std::pair(share_of(point.first, x) * canvas.wide(),
+                     share_of(point.second, y) * canvas.high());
   };
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const auto [x0, y0] = place(curve.points[i == 0 ? 0 : i - 1]);
@@ -105,14 +98,7 @@ void draw(Canvas& canvas, const Curve& curve, const Range& x, const Range& y, ch
 }  // namespace
 
 std::string text_chart(std::span<const Curve> curves, const TextChartOptions& options) {
-  Range x;
-  Range y;
-  for (const Curve& curve : curves) {
-    for (const auto& [epoch, value] : curve.points) {
-      x.include(epoch);
-      y.include(value);
-    }
-  }
+  const auto [x, y] = ranges_of(curves);
   if (x.low > x.high) return {};
   const std::size_t margin = std::max(short_number(y.low).size(), short_number(y.high).size());
   const std::size_t columns = std::max<std::size_t>(options.columns, margin + 12) - margin - 2;

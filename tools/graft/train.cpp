@@ -60,10 +60,8 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
   if (const SGD* const sgd = std::get_if<SGD>(&*options.optimizer)) {
     all["momentum"] = shortest_json(sgd->momentum);
   }
-  for (const std::vector<std::string>& names : arguments.tied) {
-    std::string list;
-    for (const std::string& one : names) list += (list.empty() ? "" : ",") + one;
-    all["tied"].push_back(list);
+  for (const std::vector<std::string>& names : arguments.parameters.tied) {
+    all["tied"].push_back(joined(names, ","));
   }
   return all;
 }
@@ -173,7 +171,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   DataLoader loader(
       dataset, {.batch = batch, .shuffle = true, .seed = arguments.seed, .transforms = transforms});
   if (arguments.optimizer.finds_lr) {
-    arguments.optimizer.lr = find_rate_for(arguments, loss, model, loader);
+    arguments.optimizer.lr = find_rate_for(arguments, loss, model, loader).rate;
   }
   const TrainOptions options = make_options(arguments, loss, dataset->size());
   std::optional<DataLoader> validation;
@@ -193,7 +191,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   training.report.start(model, trainer.train_step(), options, why);
   if (arguments.dry_run) return dry_run(trainer, loader, arguments);
   std::optional<RunFolder> folder;
-  if (!arguments.run.none || !arguments.run.folder.empty() || !arguments.run.resumed.empty()) {
+  if (arguments.run.is_kept()) {
     folder.emplace(arguments.run, arguments.model);
     if (arguments.run.resumed.empty()) {
       folder->write_config(settings_of(app, resolved(arguments, options, said)));

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <span>
 
+#include "tools/graft/numbers.h"
 #include "tools/graft/options.h"
 #include "tools/graft/train_arguments.h"
 
@@ -22,24 +22,19 @@ void add_precision(CLI::App& app, const char* name, Precision& precision, const 
   app.add_option_function<std::string>(name, choose, help)->type_name("f32|bf16");
 }
 
-}  // namespace
-
-namespace {
-
 /// "NAME[:SETTING=NUMBER]...". Throws Error{argument} naming what is not understood.
 Optimizer parse_optimizer(const std::string& written) {
   std::vector<std::string> words = CLI::detail::split(written, ':');
   Optimizer optimizer = optimizer_from_name(words.front());
   for (const std::string& word : std::span(words).subspan(1)) {
     const std::size_t split = std::min(word.find('='), word.size());
-    const std::string number = word.substr(std::min(split + 1, word.size()));
-    float value = 0.0F;
-    const auto [end, code] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (code != std::errc() || end != number.data() + number.size()) {
+    const std::optional<float> value =
+        number_in<float>(word.substr(std::min(split + 1, word.size())));
+    if (!value) {
       fail(ErrorKind::argument, "--optimizer '", written, "': '", word,
            "' is no setting, wanted one like epsilon=1e-4");
     }
-    set_setting(optimizer, word.substr(0, split), value);
+    set_setting(optimizer, word.substr(0, split), *value);
   }
   return optimizer;
 }
@@ -147,6 +142,21 @@ void add_arguments(CLI::App& app, Precision& precision) {
   add_precision(app, "--precision", precision, "of matrix products and convolutions; sums are f32");
 }
 
+void add_arguments(CLI::App& app, ParameterArguments& arguments) {
+  const OptionGroup group(app, "Parameters");
+  app.add_option("--trainable", arguments.trainable,
+                 "train only parameters whose whole name matches this regular expression")
+      ->type_name("PATTERN");
+  app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one")
+      ->type_name("PATTERN");
+  app.add_option_function<std::vector<std::string>>(
+         "--tied", [&](const std::vector<std::string>& names) { arguments.tied.push_back(names); },
+         "initializers that are one parameter (equal, or transposed)")
+      ->delimiter(',')
+      ->type_name("NAME,NAME")
+      ->trigger_on_parse();
+}
+
 namespace {
 
 void add_data_options(CLI::App& app, TrainArguments& arguments) {
@@ -165,10 +175,8 @@ void add_record_options(CLI::App& app, TrainArguments& arguments) {
                  "what the best epoch is best by: loss, validation_accuracy, validation_f1, ... "
                  "(default: validation_accuracy, or else a loss)")
       ->type_name("NAME");
-  app.add_option("--keep", arguments.keep, "weights to write")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"last", "best"}).description(""))
-      ->type_name("last|best");
+  limit_to(*app.add_option("--keep", arguments.keep, "weights to write")->capture_default_str(),
+           {"last", "best"});
   app.add_option("--early-stopping", arguments.early_stopping,
                  "end after so many epochs without a better one")
       ->check(CLI::Range(1, 1 << 30));
@@ -195,21 +203,6 @@ void add_update_options(CLI::App& app, TrainArguments& arguments) {
   add_seed_argument(app, arguments.seed, "of the order of samples, augmentation and Dropout");
 }
 
-void add_parameter_options(CLI::App& app, TrainArguments& arguments) {
-  const OptionGroup group(app, "Parameters");
-  app.add_option("--trainable", arguments.trainable,
-                 "train only parameters whose whole name matches this regular expression")
-      ->type_name("PATTERN");
-  app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one")
-      ->type_name("PATTERN");
-  app.add_option_function<std::vector<std::string>>(
-         "--tied", [&](const std::vector<std::string>& names) { arguments.tied.push_back(names); },
-         "initializers that are one parameter (equal, or transposed)")
-      ->delimiter(',')
-      ->type_name("NAME,NAME")
-      ->trigger_on_parse();
-}
-
 }  // namespace
 
 void add_arguments(CLI::App& app, TrainArguments& arguments) {
@@ -227,7 +220,7 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
         ->check(CLI::Range(0.0, 0.999));
   }
   add_update_options(app, arguments);
-  add_parameter_options(app, arguments);
+  add_arguments(app, arguments.parameters);
   add_record_options(app, arguments);
   add_arguments(app, arguments.compute);
   add_memory_argument(app, arguments.memory);
@@ -257,9 +250,9 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.optimizer = make_optimizer(arguments.optimizer, kSgdRate, kSgdMomentum);
   options.total_updates = total_updates(arguments, samples);
   options.schedule = make_schedule(arguments.schedule, options.total_updates);
-  options.trainable = arguments.trainable;
-  options.freeze = arguments.freeze;
-  options.tied = arguments.tied;
+  options.trainable = arguments.parameters.trainable;
+  options.freeze = arguments.parameters.freeze;
+  options.tied = arguments.parameters.tied;
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.fallback = arguments.compute.fallback;

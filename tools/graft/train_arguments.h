@@ -44,6 +44,14 @@ void add_arguments(CLI::App& app, ScheduleArguments& arguments);
 /// Settings that the command does not say follow from the number of updates.
 Schedule make_schedule(const ScheduleArguments& arguments, std::int64_t total_updates);
 
+/// Which parameters train.
+struct ParameterArguments {
+  std::string trainable;
+  std::string freeze;
+  std::vector<std::vector<std::string>> tied;
+};
+void add_arguments(CLI::App& app, ParameterArguments& arguments);
+
 struct TrainArguments {
   std::string model;
   std::string out;
@@ -59,9 +67,7 @@ struct TrainArguments {
   std::optional<float> clip_value;
   int accumulate = 1;
   std::size_t memory = 0;
-  std::string trainable;
-  std::string freeze;
-  std::vector<std::vector<std::string>> tied;
+  ParameterArguments parameters;
   bool augment = false;
   std::string validate;
   std::vector<std::string> metrics;
@@ -82,9 +88,8 @@ std::int64_t total_updates(const TrainArguments& arguments, std::int64_t samples
 /// `samples` in an epoch.
 TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std::int64_t samples);
 
-/// What `graft lr-find` finds for these arguments; the model stays as it is. `found`, when given,
-/// gets all that was tried.
-float find_rate_for(const TrainArguments& arguments, const Loss& loss, Model& model,
-                    DataLoader& loader, RateFound* found = nullptr);
+/// What `graft lr-find` finds for these arguments; the model stays as it is.
+RateFound find_rate_for(const TrainArguments& arguments, const Loss& loss, Model& model,
+                        DataLoader& loader);
 
 }  // namespace graft::cli

@@ -55,7 +55,7 @@ void TrainReport::start(const Model& model, const TrainStep& step, const TrainOp
   std::vector<std::string> frozen;
   const auto& trained = step.parameter_names();
   for (const Value* value : model.graph().initializers()) {
-    const std::string& leader = leader_of(value->name(), arguments_.tied);
+    const std::string& leader = leader_of(value->name(), arguments_.parameters.tied);
     if (is_float(value->dtype()) && std::ranges::find(trained, leader) == trained.end()) {
       frozen.push_back(value->name());
     }

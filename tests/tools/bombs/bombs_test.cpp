@@ -3,11 +3,8 @@
 #include "tests/tools/bombs/bomb.h"
 #include "tests/tools/tool_test.h"
 
-namespace graft {
+namespace graft::testing {
 namespace {
-
-using testing::Bomb;
-using testing::Outcome;
 
 constexpr std::size_t kLargestFile = 1 << 21;
 /// Seconds are those of all threads. Sanitizers slow a program down and keep what it frees.
@@ -19,22 +16,21 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 32;
 constexpr double kMostSeconds = 60;
 #endif
 
-class Bombs : public testing::ToolTest, public ::testing::WithParamInterface<Bomb> {};
+class Bombs : public ToolTest, public ::testing::WithParamInterface<Bomb> {};
 
 TEST_P(Bombs, AreInspectedInAGigabyteAndThreeSeconds) {
   const std::string file = path(GetParam().name + ".onnx");
   onnx::save(GetParam().make(), file);
   ASSERT_LT(std::filesystem::file_size(file), kLargestFile);
-  const Outcome outcome = testing::run_graft({"inspect", file});
+  const Outcome outcome = run_graft({"inspect", file});
   EXPECT_TRUE(outcome.code >= 0 && outcome.code < 100) << outcome.code << ' ' << outcome.error;
   EXPECT_LT(outcome.peak_bytes, kMostBytes) << outcome.out;
   EXPECT_LT(outcome.cpu_seconds, kMostSeconds) << outcome.out;
 }
 
 std::vector<Bomb> all_bombs() {
-  std::vector<Bomb> bombs = testing::growing_bombs();
-  for (const auto& more :
-       {testing::working_bombs(), testing::table_bombs(), testing::nesting_bombs()}) {
+  std::vector<Bomb> bombs = growing_bombs();
+  for (const auto& more : {working_bombs(), table_bombs(), nesting_bombs()}) {
     bombs.insert(bombs.end(), more.begin(), more.end());
   }
   return bombs;
@@ -44,4 +40,4 @@ INSTANTIATE_TEST_SUITE_P(All, Bombs, ::testing::ValuesIn(all_bombs()),
                          [](const auto& bomb) { return bomb.param.name; });
 
 }  // namespace
-}  // namespace graft
+}  // namespace graft::testing

@@ -1,0 +1,114 @@
+#include "tools/graft/config_file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "core/base/closest.h"
+#include "core/base/error.h"
+#include "io/file.h"
+
+namespace graft::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;
+
+/// All names of the option: "lr" and "learning-rate".
+std::vector<std::string> keys_of(const CLI::Option& option) {
+  std::vector<std::string> keys = option.get_lnames();
+  if (keys.empty()) {
+    std::string key = option.get_name(true);
+    std::ranges::transform(key, key.begin(), [](unsigned char c) { return std::tolower(c); });
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+const CLI::Option& find_option(const CLI::App& verb, const std::string& name,
+                               const std::string& file) {
+  std::vector<std::string> valid;
+  for (const CLI::Option* option : verb.get_options()) {
+    if (!takes_settings(*option)) continue;
+    const std::vector<std::string> keys = keys_of(*option);
+    if (std::ranges::find(keys, name) != keys.end()) return *option;
+    valid.push_back(keys.front());
+  }
+  const std::vector<std::string_view> candidates(valid.begin(), valid.end());
+  const std::vector<std::string> close = closest(name, candidates, 1);
+  fail(ErrorKind::argument, file, ": unknown setting '", name, "'",
+       close.empty() ? "" : "; did you mean '" + close.front() + "'?",
+       "; valid: ", quoted_list(valid));
+}
+
+/// A list within the list of an option that is used several times is one use: "a,b".
+std::string as_value(const Json& json, const std::string& key, const std::string& file) {
+  if (json.is_array()) {
+    std::string list;
+    for (const Json& one : json) list += (list.empty() ? "" : ",") + as_value(one, key, file);
+    return list;
+  }
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_number() || json.is_boolean()) return json.dump();
+  fail(ErrorKind::argument, file, ": '", key, "' is ", json.type_name(),
+       ", wanted text, a number, true or false, or a list of those");
+}
+
+std::vector<std::string> as_values(const Json& json, const std::string& key,
+                                   const std::string& file) {
+  if (!json.is_array()) return {as_value(json, key, file)};
+  std::vector<std::string> values;
+  for (const Json& one : json) values.push_back(as_value(one, key, file));
+  return values;
+}
+
+}  // namespace
+
+bool takes_settings(const CLI::Option& option) {
+  return option.get_name() != "--help" && option.get_name() != "--version";
+}
+
+std::string key_of(const CLI::Option& option) {
+  return keys_of(option).front();
+}
+
+ConfigFile::ConfigFile(const CLI::App& verb, const std::filesystem::path& path)
+    : path_(path.string()) {
+  Json json = Json::parse(read_file(path, kMostBytes), nullptr, false);
+  if (json.is_discarded() || !json.is_object()) {
+    fail(ErrorKind::argument, path_, " holds no JSON object, wanted one like {\"epochs\": 2}");
+  }
+  // A recorded run keeps its settings beside what else it remembers.
+  if (const auto at = json.find("settings"); at != json.end() && at->is_object()) {
+    json = Json(*at);
+  }
+  for (const auto& [key, value] : json.items()) {
+    std::string name = key;
+    std::ranges::replace(name, '_', '-');
+    const CLI::Option& option = find_option(verb, name, path_);
+    if (!value.is_null()) values_[&option] = as_values(value, key, path_);
+  }
+}
+
+std::vector<std::string> ConfigFile::of(const CLI::Option& option) const {
+  const auto at = values_.find(&option);
+  return at == values_.end() ? std::vector<std::string>() : at->second;
+}
+
+void give(CLI::Option& option, const std::vector<std::string>& values, const std::string& origin) {
+  if (values.empty()) return;
+  const bool at_once = option.get_trigger_on_parse();
+  try {
+    for (const std::string& value : values) {
+      if (at_once) option.clear();
+      option.add_result(value);
+      if (at_once) option.run_callback();
+    }
+    if (!at_once) option.run_callback();
+  } catch (const CLI::ParseError& error) {
+    throw CLI::ValidationError(std::string(error.what()) + ", said by " + origin);
+  }
+}
+
+}  // namespace graft::cli
