@@ -151,17 +151,11 @@ nb::object Formula::give(const Expr& expr) const {
 
 Expr Formula::take(nb::handle object, const char* who) {
   if (!nb::isinstance<GraphValue>(object)) {
-    fail(ErrorKind::type, who, " returned a ", nb::cast<std::string>(nb::str(object.type())),
+    fail(ErrorKind::type, who, " returned a ", nb::inst_name(object).c_str(),
          ", wanted a value made of its arguments");
   }
   return nb::cast<const GraphValue&>(object).expr();
 }
-
-SharedObject::SharedObject(nb::object object)
-    : object_(new nb::object(std::move(object)), [](nb::object* held) {
-        const nb::gil_scoped_acquire lock;
-        delete held;
-      }) {}
 
 void bind_expressions(nb::module_& module) {
   nb::class_<GraphValue> value(

@@ -33,11 +33,11 @@ Targets targets_of(const std::string& name) {
 }
 
 Loss loss_of(const nb::callable& function, const std::string& targets, const std::string& name) {
-  const SharedObject held(function);
+  const auto held = shared_owner(function);
   const auto formula = [held](const Expr& prediction, const Expr& target) {
     const nb::gil_scoped_acquire lock;
     const Formula values;
-    return Formula::take(held.get()(values.give(prediction), values.give(target)), "the loss");
+    return Formula::take((*held)(values.give(prediction), values.give(target)), "the loss");
   };
   return custom_loss(name, formula, targets_of(targets));
 }
