@@ -1,6 +1,7 @@
 """Models in Python: what they show, surgery, weights as live views, files."""
 import os
 import tempfile
+import threading
 import unittest
 
 from needed import needed
@@ -82,6 +83,26 @@ class Models(unittest.TestCase):
         copy = self.model.copy()
         copy.weights["fc2.bias"][:] = 7
         self.assertFalse((self.model.weights["fc2.bias"] == 7).any())
+
+    def test_threads_may_look_while_one_edits(self):
+        names = ["logits", "a name that no short string holds"]
+        done = threading.Event()
+
+        def edit():
+            while not done.is_set():
+                self.model.rename(*names)
+                self.model.rename(*reversed(names))
+
+        thread = threading.Thread(target=edit)
+        thread.start()
+        try:
+            for _ in range(2000):
+                seen = {self.model.nodes[-1].outputs[0].name, self.model.outputs[0].name}
+                self.assertLessEqual(seen, set(names))
+                self.assertEqual(set(self.model.copy().weights), set(self.model.weights))
+        finally:
+            done.set()
+            thread.join()
 
     def test_files_and_bytes(self):
         self.model.metadata = {"task": "digits"}
