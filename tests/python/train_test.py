@@ -268,6 +268,20 @@ class Functions(unittest.TestCase):
         for _ in range(3):
             self.assertAlmostEqual(own.step(x, target), known.step(x, target), places=6)
 
+    def test_operands_are_broadcast_on_either_side(self):
+        x, y = samples()
+        weights, mix = np.array([1, 3], np.float32), np.eye(len(x), dtype=np.float32)
+
+        def left(prediction, target):
+            return ((weights * (mix @ prediction - target)) ** 2).mean()
+
+        def right(prediction, target):
+            return (((prediction - target) * weights) ** 2).mean()
+
+        target = np.stack([y, 1 - y], 1).astype(np.float32)
+        self.assertAlmostEqual(trainer(loss=left).step(x, target), trainer(loss=right).step(x, target),
+                               places=6)
+
     def test_ops_and_classes(self):
         def focal(logits, target):
             log_p = graft.ops.log_softmax(logits, axis=1)
