@@ -268,6 +268,14 @@ class Functions(unittest.TestCase):
         for _ in range(3):
             self.assertAlmostEqual(own.step(x, target), known.step(x, target), places=6)
 
+    def test_a_loss_with_settings(self):
+        x, y = samples()
+        ignoring = trainer(loss="cross_entropy:ignore_index=1")
+        of_class_0 = trainer()
+        self.assertAlmostEqual(ignoring.step(x, y), of_class_0.step(x[y == 0], y[y == 0]), places=6)
+        with self.assertRaisesRegex(graft.Error, "ignore_index"):
+            trainer(loss="mse:ignore_index=1")
+
     def test_operands_are_broadcast_on_either_side(self):
         x, y = samples()
         weights, mix = np.array([1, 3], np.float32), np.eye(len(x), dtype=np.float32)
