@@ -121,7 +121,7 @@ class Installed(unittest.TestCase):
 
     def test_licences_come_along(self):
         notice = (self.prefix / "share/doc/graft/NOTICE").read_text()
-        for name in ("oneDNN", "ONNX", "Protocol", "RE2", "Eigen", "zlib", "CLI11"):
+        for name in ("oneDNN", "ONNX", "Protocol", "RE2", "Eigen", "zlib", "CLI11", "The MIT licence"):
             self.assertIn(name, notice)
 
     def check_command(self, build):
