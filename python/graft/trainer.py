@@ -55,6 +55,7 @@ class Trainer:
             "memory": parse_bytes(memory),
         }
         self._core = _core.Trainer(model._core, options)
+        self._device = device
         self._output = output
         self._total_updates = total_updates
         self._accumulate = accumulate
@@ -203,7 +204,7 @@ class Trainer:
 
     def _predict(self, inputs: list[Any]) -> np.ndarray:
         if self._session is None:
-            self._session = Session(self.model, weights_change=True)
+            self._session = Session(self.model, device=self._device, weights_change=True)
         outputs = self._session.run(*inputs)
         scores: np.ndarray = outputs[self._output or self._session.output_names[0]]
         return scores

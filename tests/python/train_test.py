@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 from needed import needed
 
@@ -254,6 +255,11 @@ class Gradients(unittest.TestCase):
         fit(t, (x, y), epochs=3)
         self.assertGreater((t.predict(x).argmax(1) == y).mean(), 0.8)
         self.assertFalse((t.predict(x) == first).all())
+
+    def test_predict_runs_where_training_does(self):
+        with unittest.mock.patch("graft.trainer.Session", wraps=graft.Session) as session:
+            trainer(device="cpu").predict(samples()[0])
+        self.assertEqual(session.call_args.kwargs["device"], "cpu")
 
 
 class Functions(unittest.TestCase):
