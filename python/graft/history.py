@@ -9,7 +9,6 @@ from typing import Any
 from .error import Error
 
 
-
 class History:
     """A record an epoch, in `epochs`: a dict of "epoch", "loss", "accuracy" (of class targets),
     "val_loss", "val_accuracy" (with validation data), "learning_rate", "samples" and "seconds".
