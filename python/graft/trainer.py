@@ -153,6 +153,9 @@ class Trainer:
                 callback.on_start(self)
             try:
                 self._fit(source, held_back, epochs, callbacks, verbose, history, interrupt)
+            except Error as error:
+                history.error = error
+                raise
             finally:
                 history.interrupted = interrupt.asked
                 for callback in callbacks:

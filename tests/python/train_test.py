@@ -373,6 +373,17 @@ class Callbacks(unittest.TestCase):
             with open(os.path.join(run, "history.jsonl"), encoding="utf-8") as file:
                 self.assertEqual([json.loads(line) for line in file], history.epochs)
 
+    def test_checkpoint_keeps_what_was_good_before_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            t, keep = trainer(), graft.Checkpoint(folder)
+            fit(t, samples(), callbacks=[keep])
+            t.learning_rate = 1e30
+            with self.assertRaises(graft.Error):
+                fit(t, samples(), epochs=2, callbacks=[keep])
+            last = graft.load(os.path.join(folder, "last.onnx"))
+            for name, array in last.weights.items():
+                self.assertTrue(np.isfinite(array).all(), name)
+
     def test_early_stopping_restores_the_best(self):
         t = trainer(optimizer=graft.SGD(lr=0.05))
         worse = graft.EarlyStopping("loss", patience=2, min_delta=10.0, restore_best=True)
