@@ -200,9 +200,15 @@ class Data(unittest.TestCase):
             next(passing)
 
     def test_what_is_no_data_is_refused(self):
-        for data in (3, [1, 2], [(samples()[0],)], "nonsense:x"):
+        x, y = samples()
+        for data in (3, [1, 2], [(x,)], x, {"input": x, "label": y, "other": 3}, "nonsense:x"):
             with self.subTest(data), self.assertRaises(graft.Error):
                 fit(trainer(), data)
+
+    def test_statistics_that_are_not_known_are_asked_for(self):
+        for data in (samples(), "npz:x"):
+            with self.assertRaisesRegex(graft.Error, "Normalize"):
+                graft.Loader(data, transforms="known")
 
     def test_several_inputs(self):
         model = graft.parse(two_inputs())
