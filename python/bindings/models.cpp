@@ -128,8 +128,8 @@ auto looking(Look look) {
 template <class Edit>
 void change(HeldModel& held, Edit&& edit) {
   held.alone([&](Model& model) {
+    edit(model);  // one that throws leaves the model as it was
     ++held.edits;
-    edit(model);
     edit::complete_output_types(model);
   });
 }

@@ -81,6 +81,9 @@ class Fit(unittest.TestCase):
     def test_a_trainer_refuses_an_edited_model(self):
         t = trainer()
         t.step(*samples())
+        with self.assertRaises(graft.Error):
+            t.model.truncate("nothing")
+        t.step(*samples())
         t.model.truncate(t.model.nodes[0].outputs[0].name)  # most parameters go
         for call in (lambda: t.step(*samples()), lambda: t.parameters):
             with self.assertRaisesRegex(graft.Error, "make a new Trainer"):
