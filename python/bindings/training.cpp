@@ -83,6 +83,12 @@ class HeldTrainer {
     });
   }
 
+  /// Calls `work` with the step, alone with the model, though it may have been edited.
+  template <class Work>
+  auto with_step(Work&& work) {
+    return held_->alone([&](const Model&) { return work(trainer_.train_step()); });
+  }
+
   Trainer& trainer() { return trainer_; }
   TrainStep& step() { return trainer_.train_step(); }
   const Judged& judged() const { return judged_; }
@@ -173,6 +179,17 @@ nb::object parameter(HeldTrainer& held, const std::string& name) {
   return to_array(tensor);
 }
 
+/// A copy: the next step overwrites what it was.
+nb::object prediction(HeldTrainer& held) {
+  return to_array(held.with_step([](TrainStep& step) { return step.prediction().clone(); }));
+}
+
+/// What `ask` says of the step, for Python.
+template <class Ask>
+auto asking(Ask ask) {
+  return [ask](HeldTrainer& held) { return held.with_step(ask); };
+}
+
 void bind_reports(nb::module_& module) {
   nb::class_<StepReport>(module, "StepReport", "What one step did to one batch.")
       .def_ro("loss", &StepReport::loss, "The loss of the batch before its update.")
@@ -212,12 +229,10 @@ void bind_training(nb::module_& module) {
            [](HeldTrainer& held, const Batch& batch) {
              held.alone([&](Model&) { held.step().plan(batch.inputs, batch.target); });
            })
-      .def(
-          "prediction", [](HeldTrainer& held) { return to_new_array(held.step().prediction()); },
-          nb::sig("def prediction(self) -> numpy.ndarray"))
+      .def("prediction", &prediction, nb::sig("def prediction(self) -> numpy.ndarray"))
       .def("parameter", &parameter, nb::sig("def parameter(self, name: str) -> numpy.ndarray"))
-      .def_prop_ro("parameter_names", [](HeldTrainer& t) { return t.step().parameter_names(); })
-      .def_prop_ro("parameter_count", [](HeldTrainer& t) { return t.step().parameter_count(); })
+      .def_prop_ro("parameter_names", asking([](TrainStep& s) { return s.parameter_names(); }))
+      .def_prop_ro("parameter_count", asking([](TrainStep& s) { return s.parameter_count(); }))
       .def_prop_ro("input_names", [](const HeldTrainer& t) { return t.judged().input_names; })
       .def_prop_ro("input_types",
                    [](const HeldTrainer& t) {
@@ -227,17 +242,21 @@ void bind_training(nb::module_& module) {
                    })
       .def_prop_ro("target_type",
                    [](const HeldTrainer& t) { return std::string(name(t.judged().target_type)); })
-      .def_prop_ro("updates", [](HeldTrainer& t) { return t.step().updates(); })
-      .def_prop_ro("learning_rate", [](HeldTrainer& t) { return t.step().learning_rate(); })
+      .def_prop_ro("updates", asking([](TrainStep& s) { return s.updates(); }))
+      .def_prop_ro("learning_rate", asking([](TrainStep& s) { return s.learning_rate(); }))
       .def("set_base_learning_rate",
-           [](HeldTrainer& t, float lr) { t.step().set_base_learning_rate(lr); })
+           [](HeldTrainer& held, float lr) {
+             held.with_step([&](TrainStep& step) { step.set_base_learning_rate(lr); });
+           })
       .def("set_total_updates",
-           [](HeldTrainer& t, std::int64_t total) { t.step().set_total_updates(total); })
-      .def_prop_ro("memory", [](HeldTrainer& t) {
-        return std::map<std::string, std::size_t>{{"arena", t.step().arena_bytes()},
-                                                  {"parameters", t.step().parameter_bytes()},
-                                                  {"state", t.step().state_bytes()}};
-      });
+           [](HeldTrainer& held, std::int64_t total) {
+             held.with_step([&](TrainStep& step) { step.set_total_updates(total); });
+           })
+      .def_prop_ro("memory", asking([](TrainStep& s) {
+                     return std::map<std::string, std::size_t>{{"arena", s.arena_bytes()},
+                                                               {"parameters", s.parameter_bytes()},
+                                                               {"state", s.state_bytes()}};
+                   }));
 }
 
 }  // namespace graft::python

@@ -449,6 +449,23 @@ class Interrupts(unittest.TestCase):
         self.assertGreater(len(within), 3, f"{stop - start:.3f} s")
 
 
+    def test_threads_may_ask_while_steps_run(self):
+        t, (x, y) = trainer(), samples()
+        t.step(x, y)
+
+        def steps():
+            for rows in (*range(1, 60), *range(60, 0, -1)):
+                t.step(x[:rows], y[:rows])
+
+        thread = threading.Thread(target=steps)
+        thread.start()
+        while thread.is_alive():
+            self.assertTrue(np.isfinite(t.prediction).all())
+            self.assertGreater(t.memory["arena"], 0)
+        thread.join()
+        self.assertEqual((t.updates, t.prediction.shape), (120, (1, 2)))
+
+
 class Histories(unittest.TestCase):
     def test_plot_and_html(self):
         history = fit(trainer(), samples(), epochs=2, validation=samples(50, 6))
