@@ -1,6 +1,6 @@
 # GRAFT_ONEDNN is what to link for oneDNN: graft_onednn, or nothing. That is a copy of the library
-# found, in lib/graft of the build, whose loops run on Graft's threads (onednn_threads.py); it is installed
-# with Graft.
+# found, in lib/graft of the build, whose loops run on Graft's threads (onednn_threads.py); it is
+# installed with Graft.
 
 set(GRAFT_ONEDNN "")
 set(graft_onednn_version none)

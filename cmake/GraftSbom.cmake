@@ -11,5 +11,5 @@ if(Python3_FOUND)
             "${PROJECT_SOURCE_DIR}/scripts/setup"
     VERBATIM)
   add_custom_target(sbom ALL DEPENDS "${graft_sbom}")
-  install(FILES "${graft_sbom}" DESTINATION share/graft)
+  install(FILES "${graft_sbom}" DESTINATION share/graft COMPONENT runtime)
 endif()

@@ -8,6 +8,7 @@ is no longer needed. Nothing else changes. Exits with 1 and says why where a lib
 else of OpenMP.
 """
 
+import os
 import struct
 import sys
 
@@ -107,16 +108,18 @@ class Library:
 def main():
     source, target = sys.argv[1:]
     with open(source, "rb") as file:
-        library = Library(bytearray(file.read()))
+        data = bytearray(file.read())
     try:
+        library = Library(data)
         if library.rename_calls() == 0:
             raise ValueError("it does not call libgomp; wanted is an OpenMP build by GCC")
         library.drop_versions(b"libgomp.so.1")
         library.drop_needed(b"libgomp.so.1")
     except ValueError as error:
         sys.exit(f"{source}: {error}")
-    with open(target, "wb") as file:
-        file.write(library.data)
+    with open(target + ".new", "wb") as file:
+        file.write(data)
+    os.replace(target + ".new", target)  # programs may run with the one that was there
 
 
 if __name__ == "__main__":

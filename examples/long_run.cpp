@@ -7,6 +7,8 @@
 #include <graft/train.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <string>
 
 using namespace graft;

@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "python/bindings/bindings.h"
+
 namespace graft::python {
 namespace {
 
-namespace nb = nanobind;
 using Code = nb::dlpack::dtype_code;
 
 /// Contiguous elements on the CPU, whoever holds them.
@@ -44,19 +45,6 @@ DType from_dlpack(nb::dlpack::dtype type) {
   return DType::undefined;
 }
 
-/// Drops a Python object from any thread.
-template <class Held>
-std::shared_ptr<void> shared_owner(Held held) {
-  return std::shared_ptr<void>(new Held(std::move(held)), [](void* memory) {
-    const nb::gil_scoped_acquire lock;
-    delete static_cast<Held*>(memory);
-  });
-}
-
-std::string kind_of(nb::handle object) {
-  return nb::cast<std::string>(nb::str(object.type().attr("__name__")));
-}
-
 Tensor share(const AnyArray& array, std::string_view what) {
   const DType dtype = from_dlpack(array.dtype());
   if (dtype == DType::undefined) {
@@ -73,7 +61,7 @@ Tensor strings_of(const nb::object& array, std::string_view what) {
   std::vector<std::string> values;
   for (nb::handle item : array.attr("ravel")().attr("tolist")()) {
     if (!nb::isinstance<nb::str>(item)) {
-      fail(ErrorKind::type, what, ": found an array that holds a ", kind_of(item),
+      fail(ErrorKind::type, what, ": found an array that holds a ", nb::inst_name(item).c_str(),
            ", wanted numbers, bool or strings");
     }
     values.push_back(nb::cast<std::string>(item));
@@ -96,8 +84,8 @@ Tensor to_tensor(nb::handle object, std::string_view what) {
     made = nb::module_::import_("numpy").attr("asarray")(object, nb::arg("order") = "C");
   } catch (nb::python_error& error) {
     if (error.matches(PyExc_ImportError)) throw;
-    fail(ErrorKind::type, what, ": found a ", kind_of(object), ", wanted an array on the CPU",
-         lies_elsewhere ? " without gradients" : "", " (",
+    fail(ErrorKind::type, what, ": found a ", nb::inst_name(object).c_str(),
+         ", wanted an array on the CPU", lies_elsewhere ? " without gradients" : "", " (",
          nb::cast<std::string>(nb::str(error.value())), ")");
   }
   if (nb::ndarray_check(made) && nb::try_cast(made, array)) return share(array, what);

@@ -26,15 +26,12 @@ Split split_of(const std::string& text) {
   fail(ErrorKind::argument, "unknown split '", text, "'; valid: train, test");
 }
 
+/// DType::undefined if no type has the name.
 DType dtype_from_name(const std::string& text) {
-  DType found = DType::undefined;
-  const auto compare = [&]<class T>() {
-    if (name(dtype_of<T>) == text) found = dtype_of<T>;
-  };
   for (int number = 1; is_known_dtype(number); ++number) {
-    visit_dtype(AllTypes{}, static_cast<DType>(number), compare);
+    if (name(static_cast<DType>(number)) == text) return static_cast<DType>(number);
   }
-  return found;
+  return DType::undefined;
 }
 
 std::vector<DType> dtypes_from_names(const std::vector<std::string>& names) {
@@ -84,7 +81,7 @@ std::vector<Transform> transforms_of(nb::handle objects) {
     } else if (nb::isinstance<RandomHorizontalFlip>(object)) {
       transforms.emplace_back(nb::cast<RandomHorizontalFlip>(object));
     } else {
-      fail(ErrorKind::argument, "found a ", nb::cast<std::string>(nb::str(object.type())),
+      fail(ErrorKind::argument, "found a ", nb::inst_name(object).c_str(),
            " among the transforms, wanted Normalize, RandomCrop or RandomHorizontalFlip");
     }
   }

@@ -70,7 +70,8 @@ GraphValue call_op(const std::string& op, nb::args inputs, nb::kwargs attributes
   return first->with(graft::call(op, operands, std::move(given)));
 }
 
-/// An operator with a value, a number or an array on its right, and on its left where `reflected`.
+/// An operator with a value, a number or an array on its right, and on its left by `reflected`,
+/// which comparisons need not: Python turns them round.
 template <class Compute>
 void add_operator(nb::class_<GraphValue>& value, const char* name, const char* reflected,
                   Compute compute) {
@@ -98,7 +99,7 @@ void add_operators(nb::class_<GraphValue>& value) {
   add_operator(value, "__pow__", "__rpow__", [](E a, E b) { return graft::call("Pow", {a, b}); });
   add_operator(value, "__lt__", nullptr, [](E a, E b) { return less(a, b); });
   add_operator(value, "__gt__", nullptr, [](E a, E b) { return greater(a, b); });
-  add_operator(value, "__matmul__", nullptr, [](E a, E b) { return matmul(a, b); });
+  add_operator(value, "__matmul__", "__rmatmul__", [](E a, E b) { return matmul(a, b); });
   value.def("__neg__", [](const GraphValue& x) { return x.with(-x.expr()); })
       .def("__abs__", [](const GraphValue& x) { return x.with(graft::call("Abs", {x.expr()})); });
 }
@@ -151,17 +152,11 @@ nb::object Formula::give(const Expr& expr) const {
 
 Expr Formula::take(nb::handle object, const char* who) {
   if (!nb::isinstance<GraphValue>(object)) {
-    fail(ErrorKind::type, who, " returned a ", nb::cast<std::string>(nb::str(object.type())),
+    fail(ErrorKind::type, who, " returned a ", nb::inst_name(object).c_str(),
          ", wanted a value made of its arguments");
   }
   return nb::cast<const GraphValue&>(object).expr();
 }
-
-SharedObject::SharedObject(nb::object object)
-    : object_(new nb::object(std::move(object)), [](nb::object* held) {
-        const nb::gil_scoped_acquire lock;
-        delete held;
-      }) {}
 
 void bind_expressions(nb::module_& module) {
   nb::class_<GraphValue> value(
@@ -180,6 +175,7 @@ void bind_expressions(nb::module_& module) {
       .def("__repr__", [](const GraphValue& x) {
         return text("<graft value ", describe(x.expr().dtype(), x.expr().shape()), ">");
       });
+  value.attr("__array_ufunc__") = nb::none();  // NumPy's arrays leave operators to us
   add_operators(value);
   add_methods(value);
   module.def("call", &call_op, nb::arg("op"), nb::arg("inputs"), nb::arg("attributes"),

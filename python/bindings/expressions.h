@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace graft::python {
 
@@ -41,16 +40,6 @@ class Formula {
 
  private:
   std::shared_ptr<bool> is_open_;
-};
-
-/// A Python object that may be dropped by any thread.
-class SharedObject {
- public:
-  explicit SharedObject(nanobind::object object);
-  nanobind::handle get() const { return *object_; }
-
- private:
-  std::shared_ptr<nanobind::object> object_;
 };
 
 }  // namespace graft::python

@@ -6,17 +6,32 @@
 #include <mutex>
 #include <utility>
 
+#include "python/bindings/bindings.h"
+
 namespace graft::python {
 
-/// A model that Python holds. Whoever works on it outside the interpreter's lock holds `mutex`,
-/// which is taken without that lock only: whoever waits for the one must not hold the other.
-struct HeldModel {
-  explicit HeldModel(Model held) : model(std::move(held)) {}
+/// A model that Python holds.
+class HeldModel {
+ public:
+  explicit HeldModel(Model model) : model_(std::move(model)) {}
 
-  Model model;
-  std::mutex mutex;
-  /// How often the graph was changed: what was made from it before refuses to go on.
+  /// Calls `work` with the model outside the interpreter's lock, alone with it: whoever waits for
+  /// the model must not hold the lock. `work` may call it again, as a loss of Python's that looks
+  /// at the model does.
+  template <class Work>
+  auto alone(Work&& work) {
+    const nb::gil_scoped_release unlocked;
+    const std::lock_guard lock(mutex_);
+    return work(model_);
+  }
+
+  /// How often the graph was changed: what was made from it before refuses to go on. Read and
+  /// counted up within alone().
   std::uint64_t edits = 0;
+
+ private:
+  Model model_;
+  std::recursive_mutex mutex_;
 };
 
 }  // namespace graft::python

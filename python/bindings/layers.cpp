@@ -153,7 +153,7 @@ std::vector<Layer> to_layers(nb::handle objects) {
       }
     } else if (!add_layer_object(object, layers,
                                  std::make_index_sequence<std::variant_size_v<AnyLayer>>{})) {
-      fail(ErrorKind::argument, "found a ", nb::cast<std::string>(nb::str(object.type())),
+      fail(ErrorKind::argument, "found a ", nb::inst_name(object).c_str(),
            ", wanted a layer, as graft.Linear(\"head\", 10), or text, as \"linear:10:name=head\"");
     }
   }

@@ -33,11 +33,11 @@ Targets targets_of(const std::string& name) {
 }
 
 Loss loss_of(const nb::callable& function, const std::string& targets, const std::string& name) {
-  const SharedObject held(function);
+  const auto held = shared_owner(function);
   const auto formula = [held](const Expr& prediction, const Expr& target) {
     const nb::gil_scoped_acquire lock;
     const Formula values;
-    return Formula::take(held.get()(values.give(prediction), values.give(target)), "the loss");
+    return Formula::take((*held)(values.give(prediction), values.give(target)), "the loss");
   };
   return custom_loss(name, formula, targets_of(targets));
 }
@@ -49,7 +49,7 @@ void bind_losses(nb::module_& module) {
       .def_ro("name", &Loss::name)
       .def("__repr__", [](const Loss& loss) { return "<graft.Loss " + loss.name + ">"; });
   module.def("loss_names", &loss_names, "The losses that go by name.");
-  module.def("loss_from_name", &loss_from_name, nb::arg("name"));
+  module.def("loss_from_spec", &loss_from_spec, nb::arg("spec"));
   module.def("cross_entropy", &cross_entropy, nb::arg("label_smoothing") = 0.0F,
              "Logits [N,C] or [N,C,d...] against class indices [N] or [N,d...].");
   module.def("token_cross_entropy", &token_cross_entropy,

@@ -10,7 +10,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,41 +58,41 @@ nb::object dims_of(const ValueInfo& info) {
   return nb::tuple(dims);
 }
 
-std::vector<ValueInfo> inputs_of(const HeldModel& held) {
+std::vector<ValueInfo> inputs_of(const Model& model) {
   std::vector<ValueInfo> found;
-  for (const Value* value : held.model.graph().inputs()) {
+  for (const Value* value : model.graph().inputs()) {
     if (!value->is_initializer()) found.push_back(info_of(*value));
   }
   return found;
 }
 
-std::vector<ValueInfo> outputs_of(const HeldModel& held) {
+std::vector<ValueInfo> outputs_of(const Model& model) {
   std::vector<ValueInfo> found;
-  for (const Value* value : held.model.graph().outputs()) found.push_back(info_of(*value));
+  for (const Value* value : model.graph().outputs()) found.push_back(info_of(*value));
   return found;
 }
 
 /// Float initializers: what may train, and what moves with it.
-std::vector<std::string> weight_names(const HeldModel& held) {
+std::vector<std::string> weight_names(const Model& model) {
   std::vector<std::string> names;
-  for (const Value* value : held.model.graph().initializers()) {
+  for (const Value* value : model.graph().initializers()) {
     if (is_float(value->dtype())) names.push_back(value->name());
   }
   return names;
 }
 
-const Tensor& initializer(const HeldModel& held, const std::string& name) {
-  const Value* const value = held.model.graph().find(name);
+const Tensor& initializer(const Model& model, const std::string& name) {
+  const Value* const value = model.graph().find(name);
   if (value == nullptr || !value->is_initializer()) {
     fail(ErrorKind::argument, "the model has no initializer '", name, "'");
   }
   return value->initializer();
 }
 
-std::vector<NodeInfo> nodes_of(const HeldModel& held) {
-  const std::map<std::string, ValueType> types = edit::value_types(held.model);
+std::vector<NodeInfo> nodes_of(const Model& model) {
+  const std::map<std::string, ValueType> types = edit::value_types(model);
   std::vector<NodeInfo> found;
-  for (const auto& node : held.model.graph().nodes()) {
+  for (const auto& node : model.graph().nodes()) {
     NodeInfo info{.op = node->op_type(), .name = node->name(), .outputs = {}, .initializers = {}};
     for (int i = 0; i < node->output_count(); ++i) {
       const Value* const output = node->output(i);
@@ -111,39 +110,49 @@ std::unique_ptr<HeldModel> hold(Model model) {
   return std::make_unique<HeldModel>(std::move(model));
 }
 
-std::unique_ptr<HeldModel> copy(const HeldModel& held) {
-  Model model = held.model.clone();
-  for (Value* value : model.graph().initializers()) {
+std::unique_ptr<HeldModel> copy(const Model& model) {
+  Model copied = model.clone();
+  for (Value* value : copied.graph().initializers()) {
     value->set_initializer(value->initializer().clone());
   }
-  return hold(std::move(model));
+  return hold(std::move(copied));
 }
 
-/// Runs an edit outside the interpreter's lock. Every edit leaves the types of the outputs known,
-/// where inference finds them: a file wants them.
+/// What `look` sees of the model, for Python.
+template <class Look>
+auto looking(Look look) {
+  return [look](HeldModel& held) { return held.alone(look); };
+}
+
+/// Every edit leaves the types of the outputs known, where inference finds them: a file wants them.
 template <class Edit>
 void change(HeldModel& held, Edit&& edit) {
-  const nb::gil_scoped_release unlocked;
-  const std::lock_guard lock(held.mutex);
-  ++held.edits;
-  edit(held.model);
-  edit::complete_output_types(held.model);
+  held.alone([&](Model& model) {
+    edit(model);  // one that throws leaves the model as it was
+    ++held.edits;
+    edit::complete_output_types(model);
+  });
 }
 
 void save(HeldModel& held, const Path& path, const std::string& external_data) {
-  const nb::gil_scoped_release unlocked;
-  const std::lock_guard lock(held.mutex);
-  onnx::save(held.model, path, {.external_data = external_data});
+  held.alone(
+      [&](const Model& model) { onnx::save(model, path, {.external_data = external_data}); });
 }
 
 nb::bytes to_bytes(HeldModel& held) {
-  std::string bytes;
-  {
-    const nb::gil_scoped_release unlocked;
-    const std::lock_guard lock(held.mutex);
-    bytes = onnx::serialize(held.model);
-  }
+  const std::string bytes = held.alone([](const Model& model) { return onnx::serialize(model); });
   return nb::bytes(bytes.data(), bytes.size());
+}
+
+nb::object initializer_array(HeldModel& held, const std::string& name) {
+  const Tensor tensor = held.alone([&](const Model& model) { return initializer(model, name); });
+  return to_array(tensor);
+}
+
+void set_initializer(HeldModel& held, const std::string& name, nb::handle array) {
+  const Tensor old = held.alone([&](const Model& model) { return initializer(model, name); });
+  const Tensor fresh = to_tensor(array, "initializer '" + name + "'", old.dtype());
+  held.alone([&](const Model&) { old.copy_from(fresh); });
 }
 
 void bind_infos(nb::module_& module) {
@@ -203,29 +212,21 @@ void bind_edits(nb::class_<HeldModel>& model) {
 
 void bind_model(nb::module_& module) {
   nb::class_<HeldModel> model(module, "Model");
-  model.def_prop_ro("inputs", &inputs_of)
-      .def_prop_ro("outputs", &outputs_of)
-      .def_prop_ro("nodes", &nodes_of)
-      .def_prop_ro("opset", [](const HeldModel& held) { return held.model.opset(); })
-      .def_prop_ro("producer", [](const HeldModel& held) { return held.model.producer_name; })
-      .def_prop_ro("metadata", [](const HeldModel& held) { return held.model.metadata; })
-      .def("weight_names", &weight_names)
-      .def(
-          "initializer",
-          [](const HeldModel& held, const std::string& name) {
-            return to_array(initializer(held, name));
-          },
-          nb::sig("def initializer(self, name: str) -> numpy.ndarray"))
-      .def("set_initializer",
-           [](const HeldModel& held, const std::string& name, nb::handle array) {
-             const Tensor& old = initializer(held, name);
-             old.copy_from(to_tensor(array, "initializer '" + name + "'", old.dtype()));
-           })
+  model.def_prop_ro("inputs", looking(inputs_of))
+      .def_prop_ro("outputs", looking(outputs_of))
+      .def_prop_ro("nodes", looking(nodes_of))
+      .def_prop_ro("opset", looking([](const Model& m) { return m.opset(); }))
+      .def_prop_ro("producer", looking([](const Model& m) { return m.producer_name; }))
+      .def_prop_ro("metadata", looking([](const Model& m) { return m.metadata; }))
+      .def("weight_names", looking(weight_names))
+      .def("initializer", &initializer_array,
+           nb::sig("def initializer(self, name: str) -> numpy.ndarray"))
+      .def("set_initializer", &set_initializer)
       .def("set_metadata",
-           [](HeldModel& held, std::vector<std::pair<std::string, std::string>> metadata) {
-             held.model.metadata = std::move(metadata);
+           [](HeldModel& held, const std::vector<std::pair<std::string, std::string>>& metadata) {
+             held.alone([&](Model& m) { m.metadata = metadata; });
            })
-      .def("copy", &copy)
+      .def("copy", looking(copy))
       .def("save", &save, nb::arg("path"), nb::arg("external_data") = "")
       .def("to_bytes", &to_bytes);
   bind_edits(model);

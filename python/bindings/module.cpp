@@ -7,6 +7,9 @@
 
 NB_MODULE(_core, module) {
   using namespace graft::python;
+  // A trainer holds its loss, a function, whose globals often hold the trainer: Python cannot see
+  // that circle, so it stands at exit, and nanobind would print a page about it.
+  nb::set_leak_warnings(false);
   module.doc() = "The compiled half of graft.";
   module.def("version", [] { return std::string(graft::kVersion); });
   bind_errors();

@@ -13,8 +13,6 @@
 namespace graft::python {
 namespace {
 
-constexpr float kSmallest = 1e-8F;
-
 void bind_sgd(nb::module_& module) {
   nb::class_<SGD>(module, "SGD", "Stochastic gradient descent, as torch.optim.SGD.")
       .def(
@@ -42,7 +40,7 @@ void bind_adam(nb::module_& module, const char* name, const char* doc) {
             new (self) Kind{lr, beta1, beta2, epsilon, weight_decay};
           },
           nb::arg("lr") = Kind{}.lr, nb::arg("beta1") = Kind{}.beta1,
-          nb::arg("beta2") = Kind{}.beta2, nb::arg("epsilon") = kSmallest,
+          nb::arg("beta2") = Kind{}.beta2, nb::arg("epsilon") = Kind{}.epsilon,
           nb::arg("weight_decay") = Kind{}.weight_decay)
       .def_rw("lr", &Kind::lr)
       .def_rw("beta1", &Kind::beta1)
@@ -60,7 +58,7 @@ void bind_rmsprop(nb::module_& module) {
             new (self) RMSprop{lr, alpha, epsilon, weight_decay, momentum, centered};
           },
           nb::arg("lr") = RMSprop{}.lr, nb::arg("alpha") = RMSprop{}.alpha,
-          nb::arg("epsilon") = kSmallest, nb::arg("weight_decay") = 0.0F,
+          nb::arg("epsilon") = RMSprop{}.epsilon, nb::arg("weight_decay") = 0.0F,
           nb::arg("momentum") = 0.0F, nb::arg("centered") = false)
       .def_rw("lr", &RMSprop::lr)
       .def_rw("alpha", &RMSprop::alpha)
@@ -87,7 +85,7 @@ void bind_adagrad(nb::module_& module) {
 
 /// The Python function returns the parameter's new content, or a tuple of it and of each state's.
 UpdateFormula update_of(const nb::callable& function) {
-  const SharedObject held(function);
+  const auto held = shared_owner(function);
   return [held](const Expr& p, const Expr& g, const Expr& lr, const Expr& t,
                 const std::vector<Expr>& state) {
     const nb::gil_scoped_acquire lock;
@@ -95,7 +93,7 @@ UpdateFormula update_of(const nb::callable& function) {
     nb::list before;
     for (const Expr& one : state) before.append(values.give(one));
     nb::object result =
-        held.get()(values.give(p), values.give(g), values.give(lr), values.give(t), *before);
+        (*held)(values.give(p), values.give(g), values.give(lr), values.give(t), *before);
     if (!nb::isinstance<nb::tuple>(result)) result = nb::make_tuple(result);
     Update update;
     for (nb::handle one : result) {

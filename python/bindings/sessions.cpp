@@ -2,8 +2,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,10 +15,10 @@ namespace {
 /// A Session, and the element types that its inputs have.
 class HeldSession {
  public:
-  HeldSession(HeldModel& held, const std::string& device_name, bool weights_change)
-      : session_(held.model, {.device = &device(device_name), .weights_change = weights_change}) {
+  HeldSession(const Model& model, const std::string& device_name, bool weights_change)
+      : session_(model, {.device = &device(device_name), .weights_change = weights_change}) {
     for (const std::string& name : session_.input_names()) {
-      types_.push_back(held.model.graph().find(name)->type());
+      types_.push_back(model.graph().find(name)->type());
     }
   }
 
@@ -51,9 +49,7 @@ class HeldSession {
 
 void make_session(HeldSession* self, HeldModel& held, const std::string& device,
                   bool weights_change) {
-  const nb::gil_scoped_release unlocked;
-  const std::lock_guard lock(held.mutex);
-  new (self) HeldSession(held, device, weights_change);
+  held.alone([&](const Model& model) { new (self) HeldSession(model, device, weights_change); });
 }
 
 }  // namespace

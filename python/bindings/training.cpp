@@ -5,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,7 +29,7 @@ Optimizer optimizer_of(nb::handle object) {
   }
   (std::make_index_sequence<std::variant_size_v<Optimizer>>{});
   if (!found) {
-    fail(ErrorKind::argument, "found a ", nb::cast<std::string>(nb::str(object.type())),
+    fail(ErrorKind::argument, "found a ", nb::inst_name(object).c_str(),
          " as optimizer, wanted a name or an object, as graft.AdamW(lr=1e-3)");
   }
   return *found;
@@ -65,40 +64,42 @@ Judged judged_of(const Graph& graph, const std::string& output) {
 /// A Trainer, and beside it, once they are asked for, gradients without an update.
 class HeldTrainer {
  public:
-  HeldTrainer(HeldModel& held, TrainOptions options)
+  HeldTrainer(HeldModel& held, Model& model, TrainOptions options)
       : held_(&held),
         edits_(held.edits),
         options_(std::move(options)),
-        judged_(judged_of(held.model.graph(), options_.output)),
-        trainer_(held.model, options_) {}
+        judged_(judged_of(model.graph(), options_.output)),
+        trainer_(model, options_) {}
 
-  /// Calls `work` outside the interpreter's lock, alone with the model. Throws Error{argument} if
-  /// the model was edited since.
+  /// HeldModel::alone(). Throws Error{argument} if the model was edited since.
   template <class Work>
   auto alone(Work&& work) {
-    const nb::gil_scoped_release unlocked;
-    const std::lock_guard lock(held_->mutex);
-    if (held_->edits != edits_) {
-      fail(ErrorKind::argument,
-           "the model was edited after this trainer was made; make a new Trainer");
-    }
-    return work();
+    return held_->alone([&](Model& model) {
+      if (held_->edits != edits_) {
+        fail(ErrorKind::argument,
+             "the model was edited after this trainer was made; make a new Trainer");
+      }
+      return work(model);
+    });
+  }
+
+  /// Calls `work` with the step, alone with the model, though it may have been edited.
+  template <class Work>
+  auto with_step(Work&& work) {
+    return held_->alone([&](const Model&) { return work(trainer_.train_step()); });
   }
 
   Trainer& trainer() { return trainer_; }
   TrainStep& step() { return trainer_.train_step(); }
   const Judged& judged() const { return judged_; }
-  const Tensor& parameter(const std::string& name) const {
-    return held_->model.graph().find(name)->initializer();
-  }
 
-  TrainStep& gradient_step() {
+  TrainStep& gradient_step(Model& model) {
     if (!gradients_) {
       TrainOptions options = options_;
       options.optimizer.reset();
       options.accumulate = 1;
       options.schedule = {};
-      gradients_.emplace(held_->model, std::move(options));
+      gradients_.emplace(model, std::move(options));
     }
     return *gradients_;
   }
@@ -139,9 +140,7 @@ TrainOptions options_of(const nb::dict& given) {
 
 void make_trainer(HeldTrainer* self, HeldModel& held, const nb::dict& given) {
   TrainOptions options = options_of(given);
-  const nb::gil_scoped_release unlocked;
-  const std::lock_guard lock(held.mutex);
-  new (self) HeldTrainer(held, std::move(options));
+  held.alone([&](Model& model) { new (self) HeldTrainer(held, model, std::move(options)); });
 }
 
 /// `inputs`: one array an input of the model, in order.
@@ -164,13 +163,31 @@ Batch batch_of(const HeldTrainer& held, const nb::list& inputs, nb::handle targe
 }
 
 nb::dict gradients(HeldTrainer& held, const Batch& batch) {
-  const std::map<std::string, Tensor> found = held.alone([&] {
-    held.gradient_step().run(batch.inputs, batch.target);
-    return held.gradient_step().gradients();
+  const std::map<std::string, Tensor> found = held.alone([&](Model& model) {
+    TrainStep& step = held.gradient_step(model);
+    step.run(batch.inputs, batch.target);
+    return step.gradients();
   });
   nb::dict arrays;
   for (const auto& [name, tensor] : found) arrays[name.c_str()] = to_array(tensor);
   return arrays;
+}
+
+nb::object parameter(HeldTrainer& held, const std::string& name) {
+  const Tensor tensor =
+      held.alone([&](const Model& model) { return model.graph().find(name)->initializer(); });
+  return to_array(tensor);
+}
+
+/// A copy: the next step overwrites what it was.
+nb::object prediction(HeldTrainer& held) {
+  return to_array(held.with_step([](TrainStep& step) { return step.prediction().clone(); }));
+}
+
+/// What `ask` says of the step, for Python.
+template <class Ask>
+auto asking(Ask ask) {
+  return [ask](HeldTrainer& held) { return held.with_step(ask); };
 }
 
 void bind_reports(nb::module_& module) {
@@ -200,29 +217,22 @@ void bind_training(nb::module_& module) {
       .def("batch", &batch_of, nb::arg("inputs"), nb::arg("target"))
       .def("step",
            [](HeldTrainer& held, const Batch& batch) {
-             return held.alone([&] { return held.trainer().step(batch); });
+             return held.alone([&](Model&) { return held.trainer().step(batch); });
            })
       .def("evaluate",
            [](HeldTrainer& held, const Batch& batch) {
-             return held.alone([&] { return held.trainer().evaluate(batch); });
+             return held.alone([&](Model&) { return held.trainer().evaluate(batch); });
            })
       .def("gradients", &gradients,
            nb::sig("def gradients(self, batch: Batch) -> dict[str, numpy.ndarray]"))
       .def("plan",
            [](HeldTrainer& held, const Batch& batch) {
-             held.alone([&] { held.step().plan(batch.inputs, batch.target); });
+             held.alone([&](Model&) { held.step().plan(batch.inputs, batch.target); });
            })
-      .def(
-          "prediction", [](HeldTrainer& held) { return to_new_array(held.step().prediction()); },
-          nb::sig("def prediction(self) -> numpy.ndarray"))
-      .def(
-          "parameter",
-          [](const HeldTrainer& held, const std::string& name) {
-            return to_array(held.parameter(name));
-          },
-          nb::sig("def parameter(self, name: str) -> numpy.ndarray"))
-      .def_prop_ro("parameter_names", [](HeldTrainer& t) { return t.step().parameter_names(); })
-      .def_prop_ro("parameter_count", [](HeldTrainer& t) { return t.step().parameter_count(); })
+      .def("prediction", &prediction, nb::sig("def prediction(self) -> numpy.ndarray"))
+      .def("parameter", &parameter, nb::sig("def parameter(self, name: str) -> numpy.ndarray"))
+      .def_prop_ro("parameter_names", asking([](TrainStep& s) { return s.parameter_names(); }))
+      .def_prop_ro("parameter_count", asking([](TrainStep& s) { return s.parameter_count(); }))
       .def_prop_ro("input_names", [](const HeldTrainer& t) { return t.judged().input_names; })
       .def_prop_ro("input_types",
                    [](const HeldTrainer& t) {
@@ -232,17 +242,21 @@ void bind_training(nb::module_& module) {
                    })
       .def_prop_ro("target_type",
                    [](const HeldTrainer& t) { return std::string(name(t.judged().target_type)); })
-      .def_prop_ro("updates", [](HeldTrainer& t) { return t.step().updates(); })
-      .def_prop_ro("learning_rate", [](HeldTrainer& t) { return t.step().learning_rate(); })
+      .def_prop_ro("updates", asking([](TrainStep& s) { return s.updates(); }))
+      .def_prop_ro("learning_rate", asking([](TrainStep& s) { return s.learning_rate(); }))
       .def("set_base_learning_rate",
-           [](HeldTrainer& t, float lr) { t.step().set_base_learning_rate(lr); })
+           [](HeldTrainer& held, float lr) {
+             held.with_step([&](TrainStep& step) { step.set_base_learning_rate(lr); });
+           })
       .def("set_total_updates",
-           [](HeldTrainer& t, std::int64_t total) { t.step().set_total_updates(total); })
-      .def_prop_ro("memory", [](HeldTrainer& t) {
-        return std::map<std::string, std::size_t>{{"arena", t.step().arena_bytes()},
-                                                  {"parameters", t.step().parameter_bytes()},
-                                                  {"state", t.step().state_bytes()}};
-      });
+           [](HeldTrainer& held, std::int64_t total) {
+             held.with_step([&](TrainStep& step) { step.set_total_updates(total); });
+           })
+      .def_prop_ro("memory", asking([](TrainStep& s) {
+                     return std::map<std::string, std::size_t>{{"arena", s.arena_bytes()},
+                                                               {"parameters", s.parameter_bytes()},
+                                                               {"state", s.state_bytes()}};
+                   }));
 }
 
 }  // namespace graft::python

@@ -32,7 +32,7 @@ class Callback:
         """After each epoch; `record` is what the History holds of it."""
 
     def on_end(self, trainer: Trainer, history: History) -> None:
-        """After the last step, also when the training was interrupted."""
+        """After the last step, also when the training was interrupted or `history.error` ended it."""
 
 
 def _monitored(record: dict[str, Any], name: str) -> float:
@@ -90,7 +90,8 @@ class Checkpoint(Callback):
             trainer.model.save(self.folder / "best.onnx")
 
     def on_end(self, trainer: Trainer, history: History) -> None:
-        trainer.model.save(self.folder / "last.onnx")
+        if history.error is None:  # else numbers may be lost; what the last epoch left is whole
+            trainer.model.save(self.folder / "last.onnx")
 
 
 class EarlyStopping(Callback):

@@ -25,7 +25,7 @@ def is_array(item: Any) -> bool:
 
 def split_item(item: Any, input_names: Sequence[str] = ()) -> PythonBatch:
     """(inputs, target) of what a data set gives: (x, y), (x1, x2, y), ((x1, x2), y), or a dict whose
-    target is called target, label, labels or y, and whose inputs are the model's, or else the
+    target is called target, targets, label, labels or y, and whose inputs are the model's, or else the
     others in their order."""
     if isinstance(item, dict):
         keys = [key for key in _TARGETS if key in item and key not in input_names]
@@ -68,7 +68,10 @@ class Loader:
                         "spec like 'fashion-mnist'; other iterables go to fit as they are")
         if transforms == "known":
             known = _core.known_normalization(data) if isinstance(data, str) else None
-            transforms = [known] if known is not None else ()
+            if known is None:
+                raise Error("transforms='known': the statistics of these data are not known; give "
+                            "[graft.Normalize(mean, deviation)]")
+            transforms = [known]
         self._data = data
         self._split = split
         self._samples = samples
@@ -118,6 +121,13 @@ def _is_arrays(data: Any) -> bool:
     return isinstance(data, tuple) and len(data) >= 2 and all(is_array(item) for item in data)
 
 
+def _is_indexed(data: Any) -> bool:
+    """Whether samples are read one by one, by their index."""
+    if isinstance(data, (list, tuple, dict, Loader)) or is_array(data):
+        return False
+    return hasattr(data, "__getitem__") and hasattr(data, "__len__")
+
+
 class Rows:
     """Batches of what is read sample by sample: Hugging Face's data sets, by their columns, and
     anything with `__getitem__` and `__len__`, whose samples are stacked."""
@@ -163,8 +173,7 @@ class Source:
             data = (*inputs, target)
         if isinstance(data, (str, os.PathLike)) or _is_arrays(data):
             data = Loader(data, batch, shuffle=shuffle, seed=seed, split=split)
-        elif (hasattr(data, "column_names") or hasattr(data, "__len__")) and hasattr(
-                data, "__getitem__") and not isinstance(data, (list, tuple, Loader)):
+        elif _is_indexed(data):
             data = Rows(data, batch, shuffle, seed)
         if not isinstance(data, (Loader, Iterable)):
             raise Error(f"found a {type(data).__name__} as data, wanted arrays (x, y), a Loader, a spec "

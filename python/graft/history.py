@@ -9,18 +9,18 @@ from typing import Any
 from .error import Error
 
 
-
 class History:
     """A record an epoch, in `epochs`: a dict of "epoch", "loss", "accuracy" (of class targets),
     "val_loss", "val_accuracy" (with validation data), "learning_rate", "samples" and "seconds".
 
     `history["loss"]` is the list of one number over the epochs. `interrupted` says whether Ctrl-C
-    ended the training.
+    ended the training; `error` is what `fit` is about to raise, for callbacks to see.
     """
 
     def __init__(self) -> None:
         self.epochs: list[dict[str, Any]] = []
         self.interrupted = False
+        self.error: Error | None = None
 
     def __getitem__(self, name: str) -> list[Any]:
         return [epoch.get(name) for epoch in self.epochs]

@@ -38,7 +38,8 @@ class Trainer:
                  clip_norm: float | None = None, clip_value: float | None = None,
                  schedule: str | _core.Schedule = "constant", total_updates: int = 0,
                  accumulate: int = 1, seed: int = 0, memory: int | str = 0):
-        """`loss` is a name of `graft.loss_names()`, a Loss, or a function of prediction and target.
+        """`loss` is a name of `graft.loss_names()`, with settings as on the command line
+        ("cross_entropy:ignore_index=255"), a Loss, or a function of prediction and target.
         `optimizer` is a name or an object. `trainable` and `freeze` are regular expressions over
         the names of parameters; `memory` ("512M") is the most that a step may take beside
         parameters and optimizer state. The rest is as in C++'s TrainOptions.
@@ -54,6 +55,7 @@ class Trainer:
             "memory": parse_bytes(memory),
         }
         self._core = _core.Trainer(model._core, options)
+        self._device = device
         self._output = output
         self._total_updates = total_updates
         self._accumulate = accumulate
@@ -151,6 +153,9 @@ class Trainer:
                 callback.on_start(self)
             try:
                 self._fit(source, held_back, epochs, callbacks, verbose, history, interrupt)
+            except Error as error:
+                history.error = error
+                raise
             finally:
                 history.interrupted = interrupt.asked
                 for callback in callbacks:
@@ -202,7 +207,7 @@ class Trainer:
 
     def _predict(self, inputs: list[Any]) -> np.ndarray:
         if self._session is None:
-            self._session = Session(self.model, weights_change=True)
+            self._session = Session(self.model, device=self._device, weights_change=True)
         outputs = self._session.run(*inputs)
         scores: np.ndarray = outputs[self._output or self._session.output_names[0]]
         return scores
@@ -306,7 +311,7 @@ def _bar(batches: Iterator[Any], count: int, epoch: int, epochs: int, verbose: b
 
 def _loss(loss: LossLike) -> _core.Loss:
     if isinstance(loss, str):
-        return _core.loss_from_name(loss)
+        return _core.loss_from_spec(loss)
     if isinstance(loss, _core.Loss):
         return loss
     if callable(loss):

@@ -34,6 +34,7 @@ class Docs(unittest.TestCase):
         done = subprocess.run(command, cwd=self.folder.name, capture_output=True, text=True,
                               **options)
         self.assertEqual(done.returncode, 0, f"{command}: {done.stderr[-2000:]}")
+        self.assertNotIn("leaked", done.stderr)
         return done.stdout
 
     def test_every_block_about_python(self):

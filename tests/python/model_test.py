@@ -1,6 +1,7 @@
 """Models in Python: what they show, surgery, weights as live views, files."""
 import os
 import tempfile
+import threading
 import unittest
 
 from needed import needed
@@ -40,14 +41,18 @@ class Models(unittest.TestCase):
 
     def test_every_layer_can_be_appended(self):
         image = [graft.Conv("c", 8, 3, stride=2, padding=[1, 1]), graft.BatchNorm("bn"),
-                 graft.Residual([graft.Conv("r", 8, padding=1), graft.Relu6()]), graft.MaxPool(2),
+                 graft.Residual([graft.Conv("r", 8, padding=1)]), graft.MaxPool(2),
                  graft.LeakyRelu(0.2), graft.AveragePool((2, 2), stride=1), graft.Silu(),
                  graft.Gelu("g"), graft.GlobalAveragePool(), graft.Flatten(), graft.Dropout(0.1),
-                 graft.Tanh(), graft.Sigmoid(), graft.Relu(), graft.Softmax(), graft.LogSoftmax()]
+                 graft.Tanh(), graft.Sigmoid(), graft.Relu(), graft.Relu6(), graft.Softmax(),
+                 graft.LogSoftmax(), graft.Linear("l", 5)]
+        of_text = {usage.split(":")[0].split("[")[0].replace("_", "")
+                   for usage in graft._core.layer_usages()}
+        self.assertLessEqual(of_text, {type(layer).__name__.lower() for layer in image})
         model = graft.new("resnet20", (3, 32, 32), 10)
         first = model.nodes[0].outputs[0].name
         model.truncate(first).append(*image)
-        self.assertEqual(model.run(np.ones((2, 3, 32, 32))).shape, (2, 8))
+        self.assertEqual(model.run(np.ones((2, 3, 32, 32))).shape, (2, 5))
 
     def test_unknown_layer_is_refused(self):
         with self.assertRaises(graft.Error) as caught:
@@ -82,6 +87,26 @@ class Models(unittest.TestCase):
         copy = self.model.copy()
         copy.weights["fc2.bias"][:] = 7
         self.assertFalse((self.model.weights["fc2.bias"] == 7).any())
+
+    def test_threads_may_look_while_one_edits(self):
+        names = ["logits", "a name that no short string holds"]
+        done = threading.Event()
+
+        def edit():
+            while not done.is_set():
+                self.model.rename(*names)
+                self.model.rename(*reversed(names))
+
+        thread = threading.Thread(target=edit)
+        thread.start()
+        try:
+            for _ in range(2000):
+                seen = {self.model.nodes[-1].outputs[0].name, self.model.outputs[0].name}
+                self.assertLessEqual(seen, set(names))
+                self.assertEqual(set(self.model.copy().weights), set(self.model.weights))
+        finally:
+            done.set()
+            thread.join()
 
     def test_files_and_bytes(self):
         self.model.metadata = {"task": "digits"}

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 from needed import needed
 
@@ -80,10 +81,13 @@ class Fit(unittest.TestCase):
     def test_a_trainer_refuses_an_edited_model(self):
         t = trainer()
         t.step(*samples())
-        t.model.append("relu")
-        with self.assertRaises(graft.Error) as caught:
-            t.step(*samples())
-        self.assertIn("make a new Trainer", str(caught.exception))
+        with self.assertRaises(graft.Error):
+            t.model.truncate("nothing")
+        t.step(*samples())
+        t.model.truncate(t.model.nodes[0].outputs[0].name)  # most parameters go
+        for call in (lambda: t.step(*samples()), lambda: t.parameters):
+            with self.assertRaisesRegex(graft.Error, "make a new Trainer"):
+                call()
 
     def test_errors(self):
         x, y = samples()
@@ -199,25 +203,31 @@ class Data(unittest.TestCase):
             next(passing)
 
     def test_what_is_no_data_is_refused(self):
-        for data in (3, [1, 2], [(samples()[0],)], "nonsense:x"):
+        x, y = samples()
+        for data in (3, [1, 2], [(x,)], x, {"input": x, "label": y, "other": 3}, "nonsense:x"):
             with self.subTest(data), self.assertRaises(graft.Error):
                 fit(trainer(), data)
+
+    def test_statistics_that_are_not_known_are_asked_for(self):
+        for data in (samples(), "npz:x"):
+            with self.assertRaisesRegex(graft.Error, "Normalize"):
+                graft.Loader(data, transforms="known")
 
     def test_several_inputs(self):
         model = graft.parse(two_inputs())
         t = graft.Trainer(model, loss="mse", optimizer=graft.SGD(lr=0.1), parameters=["w"])
         a, b, y = np.ones((4, 2)), np.zeros((4, 2)), np.ones((4, 2))
-        losses = {t.step([a, b], y), t.step({"b": b, "a": a}, y)}
-        self.assertEqual(len(losses), 2)
+        self.assertAlmostEqual(t.step([a, b], y), 0.25)  # w is 0.5, its gradient -0.5
+        self.assertAlmostEqual(t.step({"b": b, "a": a}, y), 0.45**2, places=6)
         t.fit([(a, b, y), ((a, b), y), {"a": a, "b": b, "y": y}], verbose=False)
         self.assertEqual(t.predict([a, b]).shape, (4, 2))
 
 
 def two_inputs():
-    """y = (a + b) * w, by the onnx package."""
+    """y = (a - b) * w, by the onnx package."""
     floats = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["N", 2]) for n in "aby"]
     w = helper.make_tensor("w", TensorProto.FLOAT, [2], [0.5, 0.5])
-    nodes = [helper.make_node("Add", ["a", "b"], ["s"]), helper.make_node("Mul", ["s", "w"], ["y"])]
+    nodes = [helper.make_node("Sub", ["a", "b"], ["s"]), helper.make_node("Mul", ["s", "w"], ["y"])]
     graph = helper.make_graph(nodes, "g", floats[:2], floats[2:], [w])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
                              ir_version=8).SerializeToString()
@@ -239,8 +249,7 @@ class Gradients(unittest.TestCase):
     def test_parameters_are_live(self):
         x, y = samples()
         t = trainer()
-        bias = t.parameters["fc3.bias"] if "fc3.bias" in t.parameters else next(
-            a for n, a in t.parameters.items() if n.endswith("bias"))
+        bias = t.parameters["fc3.bias"]
         before = bias.copy()
         t.step(x, y)
         self.assertTrue((bias != before).any())
@@ -255,6 +264,11 @@ class Gradients(unittest.TestCase):
         self.assertGreater((t.predict(x).argmax(1) == y).mean(), 0.8)
         self.assertFalse((t.predict(x) == first).all())
 
+    def test_predict_runs_where_training_does(self):
+        with unittest.mock.patch("graft.trainer.Session", wraps=graft.Session) as session:
+            trainer(device="cpu").predict(samples()[0])
+        self.assertEqual(session.call_args.kwargs["device"], "cpu")
+
 
 class Functions(unittest.TestCase):
     def test_a_loss_as_a_function(self):
@@ -267,6 +281,28 @@ class Functions(unittest.TestCase):
         own, known = trainer(loss=squared), trainer(loss="mse")
         for _ in range(3):
             self.assertAlmostEqual(own.step(x, target), known.step(x, target), places=6)
+
+    def test_a_loss_with_settings(self):
+        x, y = samples()
+        ignoring = trainer(loss="cross_entropy:ignore_index=1")
+        of_class_0 = trainer()
+        self.assertAlmostEqual(ignoring.step(x, y), of_class_0.step(x[y == 0], y[y == 0]), places=6)
+        with self.assertRaisesRegex(graft.Error, "ignore_index"):
+            trainer(loss="mse:ignore_index=1")
+
+    def test_operands_are_broadcast_on_either_side(self):
+        x, y = samples()
+        weights, mix = np.array([1, 3], np.float32), np.eye(len(x), dtype=np.float32)
+
+        def left(prediction, target):
+            return ((weights * (mix @ prediction - target)) ** 2).mean()
+
+        def right(prediction, target):
+            return (((prediction - target) * weights) ** 2).mean()
+
+        target = np.stack([y, 1 - y], 1).astype(np.float32)
+        self.assertAlmostEqual(trainer(loss=left).step(x, target), trainer(loss=right).step(x, target),
+                               places=6)
 
     def test_ops_and_classes(self):
         def focal(logits, target):
@@ -299,6 +335,18 @@ class Functions(unittest.TestCase):
             trainer(loss=wrong).step(*samples())
         with self.assertRaises(graft.Error):
             trainer(loss=lambda p, t: 3).step(*samples())
+
+    def test_a_function_may_look_at_the_model(self):
+        model = graft.new("mlp", (4,), 2, seed=1)
+        seen = []
+
+        def loss(prediction, target):
+            seen.append((model.outputs[0].name, len(model.weights)))
+            return ((prediction - target) ** 2).mean() + (model.weights["fc1.bias"] ** 2).sum()
+
+        x, y = samples()
+        graft.Trainer(model, loss=loss).step(x, np.zeros((len(x), 2), np.float32))
+        self.assertEqual(seen[0], ("logits", 6))
 
     def test_a_kept_value_is_refused(self):
         kept = []
@@ -333,6 +381,17 @@ class Callbacks(unittest.TestCase):
             self.assertAlmostEqual(best.evaluate(samples(50, 6)).loss, min(history["val_loss"]), 6)
             with open(os.path.join(run, "history.jsonl"), encoding="utf-8") as file:
                 self.assertEqual([json.loads(line) for line in file], history.epochs)
+
+    def test_checkpoint_keeps_what_was_good_before_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            t, keep = trainer(), graft.Checkpoint(folder)
+            fit(t, samples(), callbacks=[keep])
+            t.learning_rate = 1e30
+            with self.assertRaises(graft.Error):
+                fit(t, samples(), epochs=2, callbacks=[keep])
+            last = graft.load(os.path.join(folder, "last.onnx"))
+            for name, array in last.weights.items():
+                self.assertTrue(np.isfinite(array).all(), name)
 
     def test_early_stopping_restores_the_best(self):
         t = trainer(optimizer=graft.SGD(lr=0.05))
@@ -388,6 +447,23 @@ class Interrupts(unittest.TestCase):
         thread.join()
         within = [at for at in ticks if start < at < stop]
         self.assertGreater(len(within), 3, f"{stop - start:.3f} s")
+
+
+    def test_threads_may_ask_while_steps_run(self):
+        t, (x, y) = trainer(), samples()
+        t.step(x, y)
+
+        def steps():
+            for rows in (*range(1, 60), *range(60, 0, -1)):
+                t.step(x[:rows], y[:rows])
+
+        thread = threading.Thread(target=steps)
+        thread.start()
+        while thread.is_alive():
+            self.assertTrue(np.isfinite(t.prediction).all())
+            self.assertGreater(t.memory["arena"], 0)
+        thread.join()
+        self.assertEqual((t.updates, t.prediction.shape), (120, (1, 2)))
 
 
 class Histories(unittest.TestCase):

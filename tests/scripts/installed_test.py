@@ -1,5 +1,6 @@
 """What programs get: Graft installed and moved elsewhere, by CMake and by pkg-config; Graft as a
-subfolder, and from an archive of its sources; under a program whose own headers are named as Graft's.
+subfolder, and from an archive of its sources; under a program whose own headers are named as
+Graft's.
 
 Arguments: the build folder, cmake, the C++ compiler.
 """
@@ -15,22 +16,15 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from calls import cached, run
+
 BUILD, CMAKE, COMPILER = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 SOURCE = Path(__file__).resolve().parents[2]
 PROGRAM = SOURCE / "tests/installed"
+LIBRARIES = cached(BUILD, "GRAFT_PREFIX")
 MOST_PUBLIC = 16
 # graft/train.h stands in many files of a program: these are its own and private parts.
 MOST_BEHIND_TRAIN = 28
-
-
-def run(*command, **options):
-    """The output; fails with it."""
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=False, **options
-    )
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def compile_alone(include, header):
@@ -116,12 +110,12 @@ class Installed(unittest.TestCase):
         files = [p for p in self.prefix.rglob("*") if p.suffix in {".cmake", ".pc"}]
         self.assertGreater(len(files), 3)
         for path in files:
-            for folder in (SOURCE, BUILD, prefix_of(BUILD)):
+            for folder in (SOURCE, BUILD, LIBRARIES):
                 self.assertNotIn(str(folder), path.read_text(), path)
 
     def test_licences_come_along(self):
         notice = (self.prefix / "share/doc/graft/NOTICE").read_text()
-        for name in ("oneDNN", "ONNX", "Protocol", "RE2", "Eigen", "zlib", "CLI11"):
+        for name in ("oneDNN", "ONNX", "Protocol", "RE2", "Eigen", "zlib", "CLI11", "The MIT licence"):
             self.assertIn(name, notice)
 
     def check_command(self, build):
@@ -138,7 +132,7 @@ class Installed(unittest.TestCase):
     def test_a_program_sees_no_more_of_a_subfolder(self):
         for target in ("graft::graft", "graft::train", "graft::inference"):
             build = self.configure(target.replace(":", "_"), f"-DGRAFT_SOURCE={SOURCE}",
-                                   f"-DGRAFT_PREFIX={prefix_of(BUILD)}",
+                                   f"-DGRAFT_PREFIX={LIBRARIES}",
                                    f"-DGRAFT_TARGET={target}")
             self.check_command(build)
 
@@ -150,7 +144,7 @@ class Installed(unittest.TestCase):
                 if (SOURCE / name).exists() and not name.startswith(("tests/", ".ci/")):
                     tar.add(SOURCE / name, f"graft/{name}")
         build = self.configure("archive", f"-DGRAFT_ARCHIVE={archive}",
-                               f"-DGRAFT_PREFIX={prefix_of(BUILD)}", "-DCMAKE_BUILD_TYPE=")
+                               f"-DGRAFT_PREFIX={LIBRARIES}", "-DCMAKE_BUILD_TYPE=")
         self.assertIn("no CMAKE_BUILD_TYPE", self.output)
         commands = self.check_command(build)
         kernels = [c["command"] for c in commands if c["file"].endswith("_cpu.cpp")]
@@ -187,12 +181,6 @@ class Installed(unittest.TestCase):
         behind = compile_alone(self.include, "graft/train.h")
         self.assertLessEqual(len(behind), MOST_BEHIND_TRAIN, sorted(behind))
         self.assertNotIn("graft/detail/core/graph/graph.h", behind)
-
-
-def prefix_of(build):
-    """Where the build found its libraries."""
-    cache = (build / "CMakeCache.txt").read_text()
-    return re.search(r"^GRAFT_PREFIX:PATH=(.*)$", cache, re.MULTILINE)[1]
 
 
 if __name__ == "__main__":

@@ -67,14 +67,16 @@ def test(graft, name, folder, wanted_kills):
     call(graft, "train", folder / f"{name}.onnx", *COMMON, *SETTINGS[name], "--no-run", "--out",
          whole)
     seconds = time.monotonic() - start
-    kills = 0
-    while kills < wanted_kills:
-        run = folder / f"{name}_{kills}"
-        out = folder / f"{name}_{kills}.onnx"
-        hit = train_until_done(graft, name, folder, run, out, min(20, wanted_kills - kills),
+    kills = attempts = 0
+    while attempts < wanted_kills:
+        run = folder / f"{name}_{attempts}"
+        out = folder / f"{name}_{attempts}.onnx"
+        hit = train_until_done(graft, name, folder, run, out, min(20, wanted_kills - attempts),
                                seconds * 0.7)
         assert out.read_bytes() == whole.read_bytes(), f"{name}: other weights after {hit} kills"
-        kills += max(hit, 1)
+        kills += hit
+        attempts += max(hit, 1)
+    assert kills > 0, f"{name}: every run ended before its kill"
     print(f"{name}: {kills} kills, every end equal", flush=True)
 
 

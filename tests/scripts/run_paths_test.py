@@ -6,11 +6,12 @@ Arguments: the build folder, cmake.
 """
 
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+from calls import cached, run
 
 BUILD, CMAKE = Path(sys.argv[1]), sys.argv[2]
 RUN_PATH = re.compile(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]")
@@ -37,11 +38,6 @@ def programs_below(folder):
     return [path for path in parts if is_elf(path)]
 
 
-def read_elf(program, *what):
-    command = ["readelf", "--wide", *what, program]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
 # What Debian built, and lies beside the Python module.
 TAKEN_AS_THEY_ARE = ("libprotobuf.so", "libre2.so", "libz.so")
 
@@ -65,7 +61,7 @@ class Programs(unittest.TestCase):
         programs = programs_below(folder)
         self.assertTrue(programs, f"no program below {folder}")
         for program in programs:
-            text = read_elf(program, "--file-header", "--dynamic", "--segments")
+            text = run("readelf", "--wide", "--file-header", "--dynamic", "--segments", program)
             with self.subTest(program=program.name):
                 self.assertEqual(unsafe_elements(run_path_elements(text)), [])
                 if not program.name.startswith(TAKEN_AS_THEY_ARE):
@@ -83,19 +79,15 @@ class Programs(unittest.TestCase):
         self.check(BUILD)
 
     def test_graft_guards_its_stack_and_checks_copies(self):
-        cache = (BUILD / "CMakeCache.txt").read_text()
-        if not re.search(r"CMAKE_BUILD_TYPE:\w+=Release", cache):
+        if cached(BUILD, "CMAKE_BUILD_TYPE") != "Release":
             self.skipTest("of releases only")
-        symbols = read_elf(BUILD / "graft", "--dyn-syms")
+        symbols = run("readelf", "--wide", "--dyn-syms", BUILD / "graft")
         self.assertIn("__stack_chk_fail", symbols)
         self.assertRegex(symbols, r"__\w+_chk@")
 
     def test_installed(self):
         with tempfile.TemporaryDirectory() as prefix:
-            subprocess.run(
-                [CMAKE, "--install", BUILD, "--prefix", prefix],
-                check=True, stdout=subprocess.DEVNULL,
-            )
+            run(CMAKE, "--install", BUILD, "--prefix", prefix)
             self.check(Path(prefix))
 
 

@@ -19,8 +19,8 @@ COMPATIBLE = {"Apache-2.0", "BSD-3-Clause", "MIT", "MPL-2.0", "Zlib"}
 NAMES = {
     "Eigen3": "eigen", "nlohmann_json": "nlohmann-json", "CLI11": "cli11", "ZLIB": "zlib",
     "Protobuf": "protobuf", "ONNX": "onnx", "dnnl": "oneDNN", "RE2": "re2",
-    "re2": "re2", "GTest": None, "benchmark": None, "Threads": None, "OpenMP": None,
-    "PkgConfig": None, "Python3": None, "CUDAToolkit": None,
+    "re2": "re2", "GTest": None, "benchmark": None, "Threads": None, "PkgConfig": None,
+    "Python3": None, "CUDAToolkit": None,
 }
 
 

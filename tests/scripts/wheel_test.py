@@ -7,12 +7,13 @@ Arguments: the build folder, the Python that has the build requirements.
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 import zipfile
 from pathlib import Path
+
+from calls import cached, run
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD, BUILDER = Path(sys.argv[1]), sys.argv[2]
@@ -36,17 +37,9 @@ print(seconds)
 """
 
 
-def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, **options)
-    if done.returncode:
-        raise AssertionError(f"{command}: exit {done.returncode}: {done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return done.stdout
-
-
 def option(name):
     """What the build folder has, so that the compiler's cache serves both builds."""
-    found = re.search(rf"^{name}:\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
-    return f"-Ccmake.define.{name}={found[1]}"
+    return f"-Ccmake.define.{name}={cached(BUILD, name)}"
 
 
 class Wheel(unittest.TestCase):
@@ -67,11 +60,13 @@ class Wheel(unittest.TestCase):
         self.assertLess(self.wheel.stat().st_size, LARGEST_MB * 1e6)
 
     def test_holds_what_it_says(self):
-        names = zipfile.ZipFile(self.wheel).namelist()
+        wheel = zipfile.ZipFile(self.wheel)
+        names = wheel.namelist()
         for wanted in ("graft/__init__.py", "graft/_core.pyi", "graft/py.typed"):
             self.assertIn(wanted, names)
-        for file in ("LICENSE", "NOTICE"):
-            self.assertTrue(any(name.endswith(f"licenses/{file}") for name in names), names)
+        licence, notice = sorted(n for n in names if re.search("licenses/(LICENSE|NOTICE)$", n))
+        self.assertIn("Apache License", wheel.read(licence).decode())
+        self.assertIn("nanobind", wheel.read(notice).decode())
         libraries = [name for name in names if name.startswith("graft/lib/")]
         self.assertTrue(libraries)
         self.assertEqual(len({name.split(".so")[0] for name in libraries}), len(libraries), libraries)
