@@ -92,6 +92,11 @@ bool fuse_attention(Graph& graph);
 /// from another axis. Before gradients are made, after fuse_attention.
 bool skip_row_transposes(Graph& graph);
 
+/// Makes a BatchNormalization with fixed statistics part of the Conv or Gemm before it, whose
+/// weight and bias become products that fold: where all of them are known before the run, in plans
+/// without gradients. All shapes of what it replaces must be known.
+bool fold_batch_norm(Graph& graph);
+
 /// Replaces the nodes that spell out a LayerNormalization or RMSNormalization over the last axes by
 /// that node. Before gradients are made. All shapes of what it replaces must be known.
 bool fuse_layer_norm(Graph& graph);

@@ -114,6 +114,8 @@ constexpr Pass kInferencePasses[] = {
     {"settle", all<kSettle>},
     {"decompose_where_needed", on<decompose_where_needed>},
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
+    {"fold_batch_norm", on<fold_batch_norm>},
+    {.name = "settle", .run = all<kSettle>, .follows_change = true},
     {"forward", all<kForward>},
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
 };

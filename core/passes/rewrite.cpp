@@ -11,6 +11,7 @@ namespace graft::passes {
 namespace {
 
 constexpr std::array kPasses{
+    RewritePass{"fold_batch_norm", fold_batch_norm_rewrites},
     RewritePass{"fuse_layer_norm", fuse_layer_norm_rewrites},
     RewritePass{"name_activations", name_activations_rewrites},
     RewritePass{"pool_before_relu", pool_before_relu_rewrites},
@@ -75,6 +76,15 @@ Expr SampleNet::variable(const Shape& shape) {
 
 Expr SampleNet::number(double value, std::optional<DType> dtype) {
   return builder_.expr(builder_.constant(Tensor::full(dtype.value_or(dtype_), Shape{}, value)));
+}
+
+Expr SampleNet::constant(const Shape& shape) {
+  Tensor steps = Tensor::empty(DType::f64, shape);
+  const std::span<double> values = steps.values<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = 0.5 + static_cast<double>(i) / static_cast<double>(values.size());
+  }
+  return builder_.expr(builder_.constant(steps.cast(dtype_)));
 }
 
 bool rewrite(Graph& graph, std::span<const Rewrite> rewrites) {

@@ -41,6 +41,8 @@ class SampleNet {
   Expr variable(const Shape& shape);
   /// A constant.
   Expr number(double value, std::optional<DType> dtype = {});
+  /// Constants in even steps from 0.5 up to 1.5.
+  Expr constant(const Shape& shape);
 
  private:
   Builder builder_;
@@ -83,6 +85,7 @@ struct RewritePass {
 std::span<const RewritePass> rewrite_passes();
 
 // Those passes' rewrites, by the names of the passes.
+std::span<const Rewrite> fold_batch_norm_rewrites();
 std::span<const Rewrite> fuse_layer_norm_rewrites();
 std::span<const Rewrite> name_activations_rewrites();
 std::span<const Rewrite> pool_before_relu_rewrites();

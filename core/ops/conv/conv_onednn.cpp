@@ -91,6 +91,16 @@ OnednnOperand read(OnednnProgram& program, int argument, const dnnl::memory::des
   return {argument, wanted, copy};
 }
 
+/// A weight: where it is known before the run, it is copied then.
+OnednnOperand read_weight(OnednnProgram& program, const KernelRequest& request,
+                          const dnnl::memory::desc& wanted, const dnnl::memory::desc& given) {
+  const Tensor known = request.constant(1);
+  if (!known.defined() || is_same_layout(wanted, given)) {
+    return read(program, DNNL_ARG_WEIGHTS, wanted, given, onednn_input(1));
+  }
+  return {DNNL_ARG_WEIGHTS, wanted, program.constant(known, given, wanted)};
+}
+
 /// An operand that is written; `finish` copies it to where it belongs.
 class Written {
  public:
@@ -112,7 +122,8 @@ class Written {
 };
 
 /// A pointwise convolution of so few rows that bringing the weight into the primitive's own layout
-/// takes longer than the primitive gains by it over a plain product: from 10 to 70 % of its time.
+/// in each run takes longer than the primitive gains by it over a plain product: from 10 to 70 % of
+/// its time.
 bool suits_product(const ConvGeometry& geometry, const TensorSpec& x, const TensorSpec& y) {
   constexpr std::int64_t kMostRows = 1024;
   return is_pointwise(geometry) && row_count(geometry) <= kMostRows && lies_in_rows(x) &&
@@ -142,7 +153,8 @@ Kernel conv_kernel(KernelRequest& request) {
   const ConvProblem problem =
       problem_of(request, request.shape(0), request.shape(1), request.output().shape);
   if (!problem.is_supported()) return {};
-  if (suits_product(problem.geometry, request.input(0), request.output())) {
+  if (!request.constant(1).defined() &&
+      suits_product(problem.geometry, request.input(0), request.output())) {
     if (Kernel product = pointwise_product(request, problem.geometry)) return product;
   }
   const bool has_bias = request.has_input(2);
@@ -151,8 +163,7 @@ Kernel conv_kernel(KernelRequest& request) {
   std::vector<OnednnOperand> operands{
       read(program, DNNL_ARG_SRC, desc.src_desc(), problem.image(problem.x, request.layout(0)),
            onednn_input(0)),
-      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(), problem.dense(problem.w),
-           onednn_input(1))};
+      read_weight(program, request, desc.weights_desc(), problem.dense(problem.w))};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
   const Written y(program, desc.dst_desc(), problem.image(problem.y, request.output().layout),
                   onednn_output());
@@ -211,8 +222,8 @@ Kernel conv_input_grad_kernel(KernelRequest& request) {
   OnednnProgram program;
   const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),
                                 onednn_image(problem.y, request.layout(0), dtype), onednn_input(0));
-  const OnednnOperand w = read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
-                               onednn_dense(problem.w, dtype), onednn_input(1));
+  const OnednnOperand w =
+      read_weight(program, request, desc.weights_desc(), onednn_dense(problem.w, dtype));
   const Written dx(program, desc.diff_src_desc(),
                    onednn_image(problem.x, request.output().layout, dtype), onednn_output());
   program.add(desc, {dy, w, dx.operand(DNNL_ARG_DIFF_SRC)});
@@ -245,10 +256,10 @@ Kernel conv_transpose_kernel(KernelRequest& request) {
       problem.strides, problem.dilations, problem.pads_begin, problem.pads_end,
       onednn_attributes());
   OnednnProgram program;
-  std::vector<OnednnOperand> operands{read(program, DNNL_ARG_SRC, desc.src_desc(),
-                                           problem.image(from, request.layout(0)), onednn_input(0)),
-                                      read(program, DNNL_ARG_WEIGHTS, desc.weights_desc(),
-                                           transposed_weight(problem, false), onednn_input(1))};
+  std::vector<OnednnOperand> operands{
+      read(program, DNNL_ARG_SRC, desc.src_desc(), problem.image(from, request.layout(0)),
+           onednn_input(0)),
+      read_weight(program, request, desc.weights_desc(), transposed_weight(problem, false))};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
   const Written result(program, desc.dst_desc(), problem.image(to, request.output().layout),
                        onednn_output());

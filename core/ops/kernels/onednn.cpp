@@ -36,6 +36,8 @@ void* OnednnSlot::pointer(const KernelArgs& args) const {
       return const_cast<void*>(args.inputs[at]);  // oneDNN's handles are never const
     case Kind::output:
       return args.outputs[at];
+    case Kind::constant:
+      return const_cast<void*>(constant);
     case Kind::workspace:
       break;
   }
@@ -46,6 +48,12 @@ OnednnSlot OnednnProgram::scratch(std::size_t bytes) {
   const OnednnSlot slot{OnednnSlot::Kind::workspace, bytes_};
   bytes_ += round_up(bytes);
   return slot;
+}
+
+OnednnSlot OnednnProgram::constant(const Tensor& elements, const dnnl::memory::desc& from,
+                                   const dnnl::memory::desc& to) {
+  constants_.push_back(onednn_constant(elements, from, to));
+  return {OnednnSlot::Kind::constant, 0, constants_.back()->bytes.data()};
 }
 
 void OnednnProgram::add(const dnnl::primitive_desc_base& desc,
@@ -90,7 +98,7 @@ Kernel OnednnProgram::finish(KernelRequest& request) {
   }
   request.need_workspace(bytes_ + scratchpad_bytes_);
   const auto steps = std::make_shared<const std::vector<Step>>(std::move(steps_));
-  return [steps](const KernelArgs& args) {
+  return [steps, constants = std::move(constants_)](const KernelArgs& args) {
     for (const Step& step : *steps) run(step, args);
   };
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "core/ops/kernel.h"
@@ -27,12 +28,15 @@ bool fits_onednn(const Sizes& sizes) {
   return std::ranges::all_of(sizes, [](std::int64_t size) { return size <= kMost; });
 }
 
-/// Where an operand lies in a call: an input, an output, or some bytes of the workspace.
+/// Where an operand lies in a call: an input, an output, some bytes of the workspace, or memory
+/// that was filled before the run.
 struct OnednnSlot {
-  enum class Kind { input, output, workspace };
+  enum class Kind { input, output, workspace, constant };
   Kind kind;
   /// Index of the input or output; offset in bytes.
-  std::size_t at;
+  std::size_t at = 0;
+  /// The address of a constant.
+  const void* constant = nullptr;
 
   void* pointer(const KernelArgs& args) const;
 };
@@ -43,6 +47,18 @@ inline OnednnSlot onednn_input(int index) {
 inline OnednnSlot onednn_output(int index = 0) {
   return {OnednnSlot::Kind::output, static_cast<std::size_t>(index)};
 }
+
+/// What a tensor holds, in a layout of oneDNN's own choice.
+struct OnednnConstant {
+  dnnl::memory::desc layout;
+  Tensor bytes;
+};
+
+/// What the tensor holds now, in that layout. While somebody holds it, the next who asks gets the
+/// same, unless the tensor changed.
+std::shared_ptr<const OnednnConstant> onednn_constant(const Tensor& elements,
+                                                      const dnnl::memory::desc& from,
+                                                      const dnnl::memory::desc& to);
 
 /// One argument of a primitive: DNNL_ARG_..., how its memory is laid out, where it lies.
 struct OnednnOperand {
@@ -59,6 +75,11 @@ class OnednnProgram {
   /// Reserves workspace for one value.
   OnednnSlot scratch(const dnnl::memory::desc& desc) { return scratch(desc.get_size()); }
   OnednnSlot scratch(std::size_t bytes);
+
+  /// `elements` brought from one layout into another now, rather than in each run. Programs that
+  /// want the same of one tensor share it.
+  OnednnSlot constant(const Tensor& elements, const dnnl::memory::desc& from,
+                      const dnnl::memory::desc& to);
 
   /// Appends a primitive whose descriptor was made with scratchpad_mode::user. All scratchpads
   /// share one piece of the workspace.
@@ -82,6 +103,7 @@ class OnednnProgram {
   static void run(const Step& step, const KernelArgs& args);
 
   std::vector<Step> steps_;
+  std::vector<std::shared_ptr<const OnednnConstant>> constants_;
   std::size_t bytes_ = 0;
   std::size_t scratchpad_bytes_ = 0;
 };

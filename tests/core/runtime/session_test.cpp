@@ -63,6 +63,31 @@ TEST(Session, SeesChangedWeightsWhenTold) {
   EXPECT_EQ(value_of(changing, x), 14);
 }
 
+/// A convolution whose kernel wants its weight in a layout of its own.
+Model convolution_model() {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{1, 32, Dim("height"), 8}});
+  Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, {48, 32, 3, 3}, 1));
+  graph.add_output(graph.add_node("Conv", "", {x, w}, {"y"})->output());
+  return model;
+}
+
+TEST(Session, ALaterOneSeesWeightsThatHaveChanged) {
+  const Model model = convolution_model();
+  Session before(model);
+  const auto first_of = [](Session& session, std::int64_t height) {
+    const Tensor x = Tensor::full(DType::f32, {1, 32, height, 8}, 1);
+    return session.run({x}).front().values<const float>()[0];
+  };
+  EXPECT_EQ(first_of(before, 8), 288);
+  model.graph().find("w")->initializer().copy_from(Tensor::full(DType::f32, {48, 32, 3, 3}, 2));
+  Session after(model);
+  EXPECT_EQ(first_of(after, 8), 576);
+  EXPECT_EQ(first_of(after, 6), 576);
+}
+
 TEST(Session, ServesSeveralThreads) {
   Session session(make_model());
   const auto work = [&](float factor) {
