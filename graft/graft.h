@@ -5,6 +5,7 @@
 #include "graft/data.h"
 #include "graft/edit.h"
 #include "graft/error.h"
+#include "graft/export_step.h"
 #include "graft/layers.h"
 #include "graft/loss.h"
 #include "graft/model.h"

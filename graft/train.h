@@ -1,11 +1,9 @@
 #pragma once
 
-// Training: Trainer with epochs and measures, TrainStep for loops by hand, Evaluator; export_step,
-// which writes a step as ONNX for other runtimes. What a long run needs beside them is in
-// graft/run.h.
+// Training: Trainer with epochs and measures, TrainStep for loops by hand, Evaluator. What a long
+// run needs beside them is in graft/run.h.
 
 #include "train/evaluator.h"
 #include "train/progress_bar.h"
-#include "train/step_model.h"
 #include "train/train_step.h"
 #include "train/trainer.h"

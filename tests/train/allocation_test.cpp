@@ -120,11 +120,17 @@ TEST_P(Allocation, NoneAfterTheFirstStep) {
   const std::vector<Tensor> inputs{test::random_tensor(Shape(dims), 1)};
   const Tensor target = test::cyclic_labels(4, 10);
   step.run(inputs, target);
-  ours = 0;
-  library = 0;
-  counting = true;
-  for (int i = 0; i < 3; ++i) step.run(inputs, target);
-  counting = false;
+  // On a busy machine a thread may get its first piece of work, and with it memory of its own, only
+  // in a later step; a step that allocates would do so in each round.
+  constexpr int kRounds = 5;
+  for (int round = 0; round < kRounds; ++round) {
+    ours = 0;
+    library = 0;
+    counting = true;
+    for (int i = 0; i < 3; ++i) step.run(inputs, target);
+    counting = false;
+    if (ours == 0) break;
+  }
   EXPECT_EQ(ours, 0);
   RecordProperty("inside_onednn", library.load());
 }
