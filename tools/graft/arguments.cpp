@@ -95,6 +95,14 @@ void add_arguments(CLI::App& app, DataArguments& arguments) {
                  "[0, 1])");
 }
 
+void add_split_argument(CLI::App& app, std::string& split) {
+  const OptionGroup group(app, "Data");
+  app.add_option("--split", split, "part of the data")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"train", "test"}).description(""))
+      ->type_name("train|test");
+}
+
 namespace {
 
 const Value* find_output(const Model& model, const std::string& name) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,10 @@
 #include "core/graph/model.h"
 #include "data/dataset.h"
 #include "data/transforms.h"
+
+namespace graft {
+class Session;
+}
 
 namespace graft::cli {
 
@@ -34,6 +39,13 @@ struct Judgement {
     return counts[static_cast<std::size_t>(truth * classes + guess)];
   }
 };
+
+/// The place of the output of that name; empty: the first. Throws Error{argument} if there is none.
+std::size_t index_of_output(const Session& session, const std::string& output);
+
+/// What a model's scores of one sample say, as shares of 1: they may be probabilities already, or
+/// what a softmax makes probabilities of (their logarithms among that).
+std::vector<double> probabilities(std::span<const double> scores);
 
 /// `output`: that is judged; empty: the first. `most`: mistakes that are kept. Throws
 /// Error{unsupported} unless the output has a score for each class of one label a sample.
