@@ -36,8 +36,8 @@ class RunLog : public Callback {
 
 /// Writes TensorBoard's event file into the folder: loss, accuracy and learning rate of every tenth
 /// step and of epochs, over updates; after an epoch a new file, if the one before was taken away or
-/// could not be written, which `Run::report_problem` is told. Source: tensorflow/core/util/event.proto and summary.proto;
-/// TFRecord files.
+/// could not be written, which `Run::report_problem` is told. Source:
+/// tensorflow/core/util/event.proto and summary.proto; TFRecord files.
 class TensorBoardLog : public Callback {
  public:
   explicit TensorBoardLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
