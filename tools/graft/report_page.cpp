@@ -20,7 +20,7 @@ p{margin:4px 0}.note{color:#a33}.scroll{overflow:auto;max-width:100%}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:16px}
 .flow{display:flex;flex-wrap:wrap;gap:16px}.flow>*{flex:1 1 340px;min-width:0}
 table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;border:1px solid #e2e2e2;text-align:left;vertical-align:top;overflow-wrap:anywhere}
-th{background:#f5f5f5;font-weight:600}td.number{text-align:right}tr.differs td{background:#fff6dc}
+th{background:#f5f5f5;font-weight:600;white-space:nowrap}td.number{text-align:right}tr.differs td{background:#fff6dc}
 table.confusion td{text-align:right;min-width:26px;padding:2px 4px}table.confusion th{font-weight:400;white-space:nowrap}
 svg text{font:11px system-ui,sans-serif;fill:#333}svg .op{font-weight:600;font-size:12px}
 svg.chart{width:100%;max-width:600px}.grid{stroke:#e6e6e6}.node{fill:#eef4fa;stroke:#7aa5cc}.edge{fill:none;stroke:#999}
@@ -60,10 +60,11 @@ std::vector<std::string> names_in(std::span<const RunSection> sections, const ch
   std::vector<std::string> names;
   for (const RunSection& section : sections) {
     const nlohmann::ordered_json& config = section.run.config;
-    const nlohmann::ordered_json object = member == nullptr ? config : config.value(member, config);
+    const nlohmann::ordered_json object =
+        member == nullptr ? config : config.value(member, nlohmann::ordered_json());
     if (!object.is_object()) continue;
     for (const auto& [name, value] : object.items()) {
-      const bool is_row = member != nullptr || name != "settings";
+      const bool is_row = member != nullptr || !value.is_object();
       if (is_row && std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
@@ -120,28 +121,33 @@ std::string curves(std::span<const RunSection> sections) {
   return html + "</div>";
 }
 
-std::string settings(std::span<const RunSection> sections) {
-  Comparison said(sections);
-  for (const std::string& name : names_in(sections, "settings")) {
-    std::vector<std::string> cells;
-    for (const RunSection& section : sections) cells.push_back(section.run.setting(name));
-    said.row(name, cells);
-  }
-  Comparison machine(sections);
-  for (const std::string& name : names_in(sections, nullptr)) {
+/// Rows of what the runs say in this member of config.json; null: beside its members that are
+/// objects.
+void add_rows(std::span<const RunSection> sections, const char* member, Comparison& table) {
+  for (const std::string& name : names_in(sections, member)) {
     std::vector<std::string> cells;
     for (const RunSection& section : sections) {
-      const auto at = section.run.config.find(name);
-      cells.push_back(at == section.run.config.end() ? std::string() : plain_text(*at));
+      const nlohmann::ordered_json& config = section.run.config;
+      const nlohmann::ordered_json from = member == nullptr ? config : config.value(member, config);
+      const auto at = from.find(name);
+      cells.push_back(at == from.end() ? std::string() : plain_text(*at));
     }
-    machine.row(name, cells);
+    table.row(name, cells);
   }
+}
+
+std::string settings(std::span<const RunSection> sections) {
+  Comparison said(sections);
+  add_rows(sections, "settings", said);
+  Comparison machine(sections);
+  add_rows(sections, nullptr, machine);
+  add_rows(sections, "machine", machine);
   return "<div class=\"flow\"><div><h2>Settings</h2>" + said.html() +
          "</div><div><h2>Machine</h2>" + machine.html() + "</div></div>";
 }
 
 std::string class_name(const RunSection& section, std::int64_t index) {
-  const std::vector<std::string>& names = section.data->info().class_names;
+  const std::vector<std::string>& names = section.class_names;
   const auto place = static_cast<std::size_t>(index);
   return place < names.size() ? names[place] : std::to_string(index);
 }
