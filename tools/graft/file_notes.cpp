@@ -102,7 +102,8 @@ void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
            text("graft ", kVersion, ": ", arguments.data.spec, ", ", name(*options.optimizer),
                 ", rate ", learning_rate(*options.optimizer)));
   set_note(model, kLossNote, spec_of(arguments.loss, options.loss));
-  set_note(model, kOutputNote, arguments.loss.output);
+  const std::string& output = arguments.loss.output;
+  if (output != note_of(model, kOutputNote)) set_note(model, kOutputNote, output);
   set_note(model, kSampleNote, sample_of(data));
   if (data.class_names.empty()) return;
   const std::string conflict = name_conflict(class_names_of(model), data.class_names);
