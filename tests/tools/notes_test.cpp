@@ -47,9 +47,15 @@ class Notes : public testing::ToolTest {
     return "csv:" + folder_.write("data.csv", lines).string();
   }
 
-  /// `input`: a sample's shape, with the samples before it.
-  std::string write_npz(const Tensor& input, const Tensor& target, const std::string& split) const {
-    const std::vector<NamedTensor> arrays{{"x" + split, input}, {"target" + split, target}};
+  /// `has_splits`: the same for training and for measuring, else for both.
+  std::string write_npz(const Tensor& input, const Tensor& target, bool has_splits) const {
+    std::vector<NamedTensor> arrays;
+    for (const char* split : {"_train", "_test"}) {
+      const std::string suffix = has_splits ? split : "";
+      arrays.push_back({"x" + suffix, input});
+      arrays.push_back({"target" + suffix, target});
+      if (!has_splits) break;
+    }
     npz::save(folder_.path() / "data.npz", arrays);
     return "npz:" + path("data.npz");
   }
@@ -61,8 +67,10 @@ class Notes : public testing::ToolTest {
     if (kind == "cifar10") return write_cifar();
     if (kind == "csv_classes") return write_csv(true);
     if (kind == "csv_numbers") return write_csv(false);
-    if (kind == "npz_numbers") return write_npz(images, test::random_tensor({kSamples, 10}, 4), "");
-    return write_npz(images, test::cyclic_labels(kSamples, 10), kind == "npz_test" ? "_test" : "");
+    if (kind == "npz_numbers") {
+      return write_npz(images, test::random_tensor({kSamples, 10}, 4), false);
+    }
+    return write_npz(images, test::cyclic_labels(kSamples, 10), kind == "npz_splits");
   }
 
   std::string write_model(const std::string& input, const std::string& classes) const {
@@ -72,9 +80,10 @@ class Notes : public testing::ToolTest {
     return path("fresh.onnx");
   }
 
-  Outcome train(const std::string& model, const std::string& data, const Names& more) const {
-    Names command{"train",      model, "--data",   data, "--out",    path("out.onnx"),
-                  "--validate", data,  "--epochs", "1",  "--no-run", "--json"};
+  Outcome train(const std::string& model, const std::string& data, const Names& more,
+                const std::string& epochs = "1") const {
+    Names command{"train",      model, "--data",   data,   "--out",    path("out.onnx"),
+                  "--validate", data,  "--epochs", epochs, "--no-run", "--json"};
     command.insert(command.end(), more.begin(), more.end());
     return run_graft(command);
   }
@@ -146,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
         Trained{"csv_columns", "csv_classes", "3", "4", {"--normalize", "3,0.5,0:2,0.1,1"}},
         Trained{"csv_numbers", "csv_numbers", "3", "1"}, Trained{"npz", "npz", "1x12x12", "10"},
         Trained{"npz_normalized", "npz", "1x12x12", "10", {"--normalize", "0.25:1.5"}},
-        Trained{"npz_test_split", "npz_test", "1x12x12", "10"},
+        Trained{"npz_splits", "npz_splits", "1x12x12", "10"},
         Trained{"npz_numbers", "npz_numbers", "1x12x12", "10", {"--normalize", "0.25:1.5"}},
         Trained{"another_loss", "npz_numbers", "1x12x12", "10", {"--loss", "huber:delta=0.3"}},
         Trained{"smoothing", "mnist", "1x12x12", "10", {"--label-smoothing", "0.1"}}),
@@ -163,7 +172,7 @@ TEST_F(Notes, SayWhatTheFileIsFor) {
 
 TEST_F(Notes, EvalAndPredictNameClassesAsTheFileDoes) {
   const std::string data = spec("mnist");
-  ASSERT_THAT(train(write_model("1x12x12", "10"), data, {"--epochs", "20"}), Succeeds());
+  ASSERT_THAT(train(write_model("1x12x12", "10"), data, {}, "20"), Succeeds());
   change("out.onnx", "graft.class_names", R"(["zero","one","two","3","4","5","6","7","8","9"])");
   const Outcome table = run_graft({"eval", path("out.onnx"), "--data", data, "-v"});
   EXPECT_THAT(table.out, HasSubstr("  100.00 % of 15  zero\n  100.00 % of 15  one\n"));
@@ -184,7 +193,7 @@ TEST_F(Notes, NamesOfAnotherExporterCountToo) {
   write_model("1x12x12", "3");
   change("fresh.onnx", "names", R"({0: 'cat', 1: "cat's", 2: 'dog'})");
   const std::string data =
-      write_npz(test::random_tensor({4, 1, 12, 12}, 3), test::cyclic_labels(4, 3), "");
+      write_npz(test::random_tensor({4, 1, 12, 12}, 3), test::cyclic_labels(4, 3), false);
   const Outcome seen = run_graft({"predict", path("fresh.onnx"), "--data", data, "--top", "3"});
   ASSERT_THAT(seen, Succeeds());
   for (const char* name : {"cat ", "cat's ", "dog "}) EXPECT_THAT(seen.out, HasSubstr(name));
@@ -192,8 +201,7 @@ TEST_F(Notes, NamesOfAnotherExporterCountToo) {
 
 TEST_F(Notes, RunNamesTheBestClass) {
   const std::string data = spec("mnist");
-  ASSERT_THAT(train(write_model("1x12x12", "10"), data, {"--epochs", "20", "--normalize", "data"}),
-              Succeeds());
+  ASSERT_THAT(train(write_model("1x12x12", "10"), data, {"--normalize", "data"}, "20"), Succeeds());
   change("out.onnx", "graft.class_names", R"(["a","b","c","d","e","f","g","h","i","j"])");
   onnx::save_tensor(path("x.pb"), Tensor::zeros(DType::f32, {2, 1, 12, 12}), "input");
   const Outcome outcome = run_graft(

@@ -212,7 +212,7 @@ TEST_F(Screen, EvalAndBenchShowHowFarTheyAre) {
     EXPECT_EQ(bars_in(session.rows()), 0);
     return is_seen;
   };
-  const std::string more = write_mnist(20'000);
+  const std::string more = write_mnist(60'000);
   EXPECT_TRUE(shows({"eval", model_, "--data", more, "--batch", "1"}, "eval"));
   EXPECT_TRUE(shows({"bench", model_, "--seconds", "1"}, "measuring"));
 }
