@@ -88,6 +88,12 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+/// A name in the same folder that no file of this process has.
+std::filesystem::path temporary_beside(const std::filesystem::path& path) {
+  static std::atomic<unsigned> counter{0};
+  return path.parent_path() / text(".graft-", ::getpid(), "-", counter++, ".tmp");
+}
+
 /// Makes the names in a folder last; allocates nothing. Returns what stopped it, 0 if nothing did;
 /// a file system that does not offer it, or a folder that may not be read, stops nothing.
 int sync_folder(const std::filesystem::path& folder) {
@@ -277,11 +283,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path)
   }
   // The rename would replace a file that its owner has protected.
   if (exists && ::access(path_.c_str(), W_OK) != 0) fail_with_errno("write", path_);
-  static std::atomic<unsigned> counter{0};
-  const auto temporary = [&](unsigned) {
-    return path_.parent_path() / text(".graft-", ::getpid(), "-", counter++, ".tmp");
-  };
-  file_.emplace(temporary, path_);
+  file_.emplace([&](unsigned) { return temporary_beside(path_); }, path_);
   if (exists) file_->set_mode(status.st_mode & 07777);
 }
 
@@ -308,6 +310,28 @@ void write_file(const std::filesystem::path& path, std::string_view bytes) {
   AtomicFile file(path);
   file.write(bytes);
   file.commit();
+}
+
+bool link_file(const std::filesystem::path& from, const std::filesystem::path& path) {
+  const std::filesystem::path temporary = temporary_beside(path);
+  if (::link(from.c_str(), temporary.c_str()) != 0) {
+    if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK) return false;
+    fail_with_errno("write", path);
+  }
+  const int error = ::rename(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
+  ::unlink(temporary.c_str());  // there still, if the two were one file already
+  if (error != 0) fail_with("write", path, error);
+  const int unsynced = sync_folder(folder_of(path));
+  if (unsynced != 0) fail_with("sync the folder of", path, unsynced);
+  return true;
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    fail(ErrorKind::io, "cannot make folder '", folder.string(), "': ", error.message());
+  }
 }
 
 }  // namespace graft

@@ -111,4 +111,12 @@ class AtomicFile {
 /// Writes all of `bytes` by an AtomicFile.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
+/// Lets `path` be another name of the file `from` of the same folder, in place of what it named, at
+/// once and for good as AtomicFile::commit does. False where the file system has no second names
+/// for files. Throws Error{io} as AtomicFile does. Neither may be changed in place from then on.
+bool link_file(const std::filesystem::path& from, const std::filesystem::path& path);
+
+/// Makes the folder and those above it, where they are not there. Throws Error{io}.
+void make_folder(const std::filesystem::path& folder);
+
 }  // namespace graft

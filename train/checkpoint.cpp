@@ -1,23 +1,11 @@
 #include "train/checkpoint.h"
 
-#include <cmath>
 #include <system_error>
 
 #include "io/file.h"
 #include "train/trainer.h"
 
 namespace graft {
-namespace {
-
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    fail(ErrorKind::io, "cannot make folder '", folder.string(), "': ", error.message());
-  }
-}
-
-}  // namespace
 
 Checkpoint::Checkpoint(std::filesystem::path folder, CheckpointOptions options)
     : folder_(std::move(folder)), options_(std::move(options)), monitor_(options_.monitor) {
@@ -52,19 +40,34 @@ void Checkpoint::on_validation(Run& run, const Evaluation& evaluation) {
   if (monitor_.improves(before)) save(run, best());
 }
 
+/// The best comes first: whatever ends the process between the two, a resumed run finds the best
+/// again. What is both is one file with two names.
 void Checkpoint::after_epoch(Run& run, const EpochReport& report) {
-  if (monitor_.improves(report)) save(run, best());
-  save_last(run);
+  const bool is_best = monitor_.improves(report) && save(run, best());
+  if (is_best && attempt(run, [&] { return link_file(best(), last()); })) {
+    saved_at_ = Clock::now();
+    tell_saved(run);
+  } else {
+    save_last(run);
+  }
 }
 
+/// What was taken away since it was written is written anew, where it is this epoch's.
 void Checkpoint::on_end(Run& run) {
-  const bool is_saved = saved_epoch_ == run.position.epoch && saved_batch_ == run.position.batch;
-  if (!is_saved) save_last(run);
+  std::error_code ignored;
+  const RunPosition& at = run.position;
+  const bool is_saved = saved_epoch_ == at.epoch && saved_batch_ == at.batch;
+  const bool is_best = monitor_.best_epoch() == at.epoch && at.batch == 0 && monitor_.best();
+  if (!is_saved || !std::filesystem::exists(last(), ignored)) save_last(run);
+  if (is_best && !std::filesystem::exists(best(), ignored)) save(run, best());
 }
 
 void Checkpoint::save_last(Run& run) {
   saved_at_ = Clock::now();  // a disk that is full is not tried at each step
-  if (!save(run, last())) return;
+  if (save(run, last())) tell_saved(run);
+}
+
+void Checkpoint::tell_saved(Run& run) {
   saved_epoch_ = run.position.epoch;
   saved_batch_ = run.position.batch;
   for (const auto& callback : run.callbacks) callback->on_checkpoint(run, last());
@@ -72,10 +75,16 @@ void Checkpoint::save_last(Run& run) {
 
 bool Checkpoint::save(Run& run, const std::filesystem::path& path) {
   const TrainingState state = run.trainer.state(run);
-  try {
+  return attempt(run, [&] {
     make_folder(folder_);
     save_training_state(path, state);
     return true;
+  });
+}
+
+bool Checkpoint::attempt(Run& run, const std::function<bool()>& write) {
+  try {
+    return write();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::io) throw;
     run.report_problem(error.what());

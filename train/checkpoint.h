@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "train/monitor.h"
@@ -43,7 +44,10 @@ class Checkpoint : public Callback {
   using Clock = std::chrono::steady_clock;
 
   void save_last(Run& run);
+  void tell_saved(Run& run);
   bool save(Run& run, const std::filesystem::path& path);
+  /// What `write` says; false after a file could not be written, which is reported.
+  static bool attempt(Run& run, const std::function<bool()>& write);
 
   std::filesystem::path folder_;
   CheckpointOptions options_;

@@ -1,6 +1,7 @@
 #include "train/evaluator.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/runtime/recent.h"
 #include "train/compile.h"
@@ -111,6 +112,10 @@ Evaluation Evaluator::run(const Batch& batch) {
   for (const auto& metric : state_->metrics) metric->reset();
   state_->judge(batch, sums);
   return state_->means(sums);
+}
+
+std::string loss_text(double loss) {
+  return std::isnan(loss) ? "nan" : text(loss);
 }
 
 namespace {

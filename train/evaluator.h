@@ -63,6 +63,9 @@ class Evaluator {
   std::unique_ptr<State> state_;
 };
 
+/// "0.25", "inf", "-inf", "nan": a NaN has a sign too, which says nothing.
+std::string loss_text(double loss);
+
 /// How many predictions rank their target first. `prediction`: scores along `class_axis`, f32 or
 /// f64; `target`: class indices, one a prediction. They may lie on any device.
 std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis);

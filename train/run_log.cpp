@@ -120,6 +120,7 @@ void RunLog::write(Run& run) {
   std::string lines;
   for (const MetricsRow& row : rows_) lines += line_of(row);
   try {
+    make_folder(folder_);
     write_file(folder_ / "metrics.jsonl", lines);
     write_file(folder_ / "metrics.csv", csv_of(rows_));
   } catch (const Error& error) {

@@ -19,7 +19,8 @@ std::vector<MetricsRow> read_metrics(const std::filesystem::path& file);
 
 /// Writes down what each epoch did: a line of `metrics.jsonl` and a row of `metrics.csv` (columns:
 /// docs/runs.md). Epoch 0 is the measurement before the first step. A resumed run drops lines of
-/// epochs that it does again. A file that cannot be written is reported by `Run::report_problem`.
+/// epochs that it does again. A file that cannot be written is reported by `Run::report_problem`; a
+/// folder that was taken away is made anew.
 class RunLog : public Callback {
  public:
   explicit RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -39,8 +40,9 @@ class RunLog : public Callback {
 };
 
 /// Writes TensorBoard's event file into the folder: loss, accuracy and learning rate of every tenth
-/// step and of epochs, over updates. Source: tensorflow/core/util/event.proto and summary.proto;
-/// TFRecord files.
+/// step and of epochs, over updates; after an epoch a new file, if the one before was taken away or
+/// could not be written, which `Run::report_problem` is told. Source:
+/// tensorflow/core/util/event.proto and summary.proto; TFRecord files.
 class TensorBoardLog : public Callback {
  public:
   explicit TensorBoardLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -52,10 +54,13 @@ class TensorBoardLog : public Callback {
   void on_end(Run& run) override;
 
  private:
+  void open(Run& run);
+  void open_if_lost(Run& run);
   void write(Run& run, const std::string& event);
   void flush(Run& run);
 
   std::filesystem::path folder_;
+  std::filesystem::path path_;
   std::ofstream file_;
   bool is_lost_ = false;
 };

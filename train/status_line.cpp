@@ -1,7 +1,8 @@
 // How a line never wraps nor leaves anything behind: it is shorter than the terminal is wide, and
 // the cursor rests at its start. When the window becomes narrower than the line, terminals that
 // wrap it anew keep the cursor at its first row, so that erasing from there to the end of the
-// screen takes all rows of it.
+// screen takes all rows of it. Some tell of a new width a moment after they have it: the line is
+// drawn while they do not wrap, so that what does not fit then is cut off by them.
 #include "train/status_line.h"
 
 #include <sys/ioctl.h>
@@ -15,6 +16,8 @@ namespace graft {
 namespace {
 
 constexpr const char* kErase = "\r\x1b[J";
+constexpr const char* kNoWrap = "\x1b[?7l";
+constexpr const char* kWrap = "\x1b[?7h";
 
 /// Empty where it is not set.
 std::string_view environment(const char* name) {
@@ -64,7 +67,7 @@ void StatusLine::draw(std::string_view line) {
   if (!is_on_) return;
   line = line.substr(0, columns());
   const std::string shown = has_colour_ ? coloured(line) : std::string(line);
-  std::fprintf(stderr, "%s%s\r", kErase, shown.c_str());
+  std::fprintf(stderr, "%s%s%s%s\r", kErase, kNoWrap, shown.c_str(), kWrap);
   std::fflush(stderr);
   is_drawn_ = true;
   last_drawn_ = Clock::now();

@@ -1,7 +1,5 @@
 // A record is: its length (u64), the length's checksum, the event, the event's checksum. The event
 // is a protobuf message of few fields, written here by hand: protobuf stays in io/proto.
-#include <unistd.h>
-
 #include <array>
 #include <bit>
 #include <chrono>
@@ -78,18 +76,30 @@ std::string record(const std::string& event) {
 }  // namespace
 
 void TensorBoardLog::on_start(Run& run) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-  is_lost_ = false;
-  file_ =
-      std::ofstream(folder_ / text("events.out.tfevents.", seconds.count(), ".graft.", getpid()),
-                    std::ios::binary | std::ios::trunc);
-  write(run, event(0, message(3, "brain.Event:2")));
+  open(run);
   // SessionLog.START (1): what another file says of steps from here on is dropped; they are done
   // again.
   const std::int64_t updates = run.trainer.train_step().updates();
   if (updates > 0) write(run, event(updates + 1, message(7, key(1, Wire::varint) + varint_of(1))));
   flush(run);
+}
+
+/// TensorBoard reads the files of a folder in the order of their names.
+void TensorBoardLog::open(Run& run) {
+  const auto time = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  path_ = folder_ / text("events.out.tfevents.", time.count(), ".graft");
+  is_lost_ = false;
+  std::error_code ignored;  // opening the file will tell
+  std::filesystem::create_directories(folder_, ignored);
+  file_ = std::ofstream(path_, std::ios::binary | std::ios::trunc);
+  write(run, event(0, message(3, "brain.Event:2")));
+  flush(run);
+}
+
+void TensorBoardLog::open_if_lost(Run& run) {
+  std::error_code ignored;
+  if (is_lost_ || !std::filesystem::exists(path_, ignored)) open(run);
 }
 
 void TensorBoardLog::on_step(Run& run, const Progress& progress) {
@@ -102,6 +112,7 @@ void TensorBoardLog::on_step(Run& run, const Progress& progress) {
 }
 
 void TensorBoardLog::on_validation(Run& run, const Evaluation& evaluation) {
+  open_if_lost(run);
   std::string summary;
   for (const auto& [name, number] : numbers_of(evaluation)) summary += scalar(tag_of(name), number);
   write(run, event(run.trainer.train_step().updates(), message(5, summary)));
@@ -109,6 +120,7 @@ void TensorBoardLog::on_validation(Run& run, const Evaluation& evaluation) {
 }
 
 void TensorBoardLog::on_epoch(Run& run, const EpochReport& report) {
+  open_if_lost(run);
   EpochReport trained = report;
   trained.validation.reset();
   std::string summary = scalar("epoch/seconds", report.seconds);

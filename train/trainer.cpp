@@ -46,11 +46,6 @@ bool is_finite(const Tensor& tensor) {
   return found;
 }
 
-/// A NaN has a sign, which says nothing.
-std::string number_text(double number) {
-  return std::isnan(number) ? "nan" : text(number);
-}
-
 std::string cure(const TrainStep& step) {
   return text("; try a smaller learning rate (it was ", step.learning_rate(),
               ") or gradient clipping");
@@ -85,7 +80,7 @@ StepReport Trainer::step(const Batch& batch, const Run* run) {
                                   ? ""
                                   : text(" (epoch ", run->position.epoch + 1, ", batch ",
                                          run->position.batch + 1, " of ", run->batches, ")");
-    fail(ErrorKind::numeric, "the loss is ", number_text(report.loss), " in step ", step_.updates(),
+    fail(ErrorKind::numeric, "the loss is ", loss_text(report.loss), " in step ", step_.updates(),
          place,
          is_untrained ? "; look for values in the data or the weights that are not finite"
                       : cure(step_));
@@ -239,8 +234,8 @@ Evaluation Trainer::evaluate(const Batch& batch) {
 
 Evaluation Trainer::require_finite(const Evaluation& evaluation) {
   if (!std::isfinite(evaluation.loss)) {
-    fail(ErrorKind::numeric, "the loss on the data to measure with is ",
-         number_text(evaluation.loss), " after ", step_.updates(), " updates", cure(step_));
+    fail(ErrorKind::numeric, "the loss on the data to measure with is ", loss_text(evaluation.loss),
+         " after ", step_.updates(), " updates", cure(step_));
   }
   return evaluation;
 }

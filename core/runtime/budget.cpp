@@ -12,6 +12,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "core/base/memory_use.h"
 #include "core/graph/order.h"
 #include "core/ops/alias.h"
 #include "core/ops/cost.h"
@@ -106,7 +107,7 @@ class BudgetSearch {
       fail(ErrorKind::memory, "the training step needs at least ", least_bytes_,
            " bytes for activations, gradients and scratch memory, though the backward part "
            "computes again what it can; the budget is ",
-           budget_);
+           size_text(budget_));
     }
     keep_the_dearest();
     cheapen();

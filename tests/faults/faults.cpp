@@ -238,6 +238,12 @@ int rename(const char* from, const char* to) noexcept {
   return real(from, to);
 }
 
+int link(const char* from, const char* to) noexcept {
+  if (fault_of_call(EIO) != 0) return -1;
+  static auto* const real = next<int(const char*, const char*)>("link");
+  return real(from, to);
+}
+
 int fstat(int file, struct stat* status) noexcept {
   if (fault_of_call(EIO) != 0) return -1;
   static auto* const real = next<int(int, struct stat*)>("fstat");

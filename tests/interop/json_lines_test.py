@@ -15,6 +15,7 @@ from needed import needed
 with needed():
     import jsonschema
     import numpy as np
+    import onnx
 
 GRAFT = os.path.abspath(sys.argv.pop(1))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -89,6 +90,22 @@ class JsonLines(unittest.TestCase):
         lines = self.lines("eval", "mlp.onnx", "--data", "npz:data.npz", "--metrics", "f1")
         self.check(lines, "eval")
         self.assertIn("f1", lines[0])
+
+    def test_predict(self):
+        lines = self.lines("predict", "mlp.onnx", "--data", "npz:data.npz", "--top", "2")
+        self.check(lines, "predict")
+        self.assertEqual([(line["sample"], len(line["best"])) for line in lines],
+                         [(sample, 2) for sample in range(20)])
+
+    def test_run_names_classes(self):
+        model = onnx.load("mlp.onnx")
+        names = model.metadata_props.add()
+        names.key, names.value = "names", "{0: 'a', 1: 'b', 2: 'c'}"
+        onnx.save(model, "named.onnx")
+        np.save("x.npy", np.zeros((2, 1, 4, 4), np.float32))
+        lines = self.lines("run", "named.onnx", "--input", "input=x.npy", "--out", "outputs")
+        self.check(lines, "run")
+        self.assertEqual(len(lines[0]["best"]), 2)
 
     def test_bench(self):
         self.check(self.lines("bench", "mlp.onnx", "--seconds", "0"), "bench")

@@ -147,6 +147,32 @@ TEST(AtomicFile, ReservesWhatTheDiskHas) {
   EXPECT_EQ(std::filesystem::file_size(folder.path() / "file"), 7U);
 }
 
+TEST(LinkFile, GivesASecondNameInPlaceOfAnOlderFile) {
+  const TempFolder folder;
+  const std::filesystem::path from = folder.write("new", "new content");
+  const std::filesystem::path path = folder.write("old", "old content");
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(link_file(from, path));
+    EXPECT_EQ(content(path), "new content");
+    EXPECT_TRUE(std::filesystem::equivalent(from, path));
+    EXPECT_EQ(entries_in(folder.path()), 2U) << "no temporary name is left";
+  }
+  write_file(from, "newer");
+  EXPECT_EQ(content(path), "new content") << "a new file took the first name";
+  expect_error(ErrorKind::io, "cannot write",
+               [&] { link_file(folder.path() / "none", folder.path() / "x"); });
+  expect_error(ErrorKind::io, "cannot write", [&] { link_file(from, folder.path() / "no" / "x"); });
+}
+
+TEST(MakeFolder, MakesThoseAboveToo) {
+  const TempFolder folder;
+  make_folder(folder.path() / "a" / "b");
+  make_folder(folder.path() / "a" / "b");
+  EXPECT_TRUE(std::filesystem::is_directory(folder.path() / "a" / "b"));
+  folder.write("file", "");
+  expect_error(ErrorKind::io, "cannot make folder", [&] { make_folder(folder.path() / "file"); });
+}
+
 TEST(AtomicFile, RefusesAProtectedFile) {
   const TempFolder folder;
   const auto path = folder.write("fixed", "old");

@@ -95,6 +95,14 @@ class Installed(unittest.TestCase):
         basic = r"(linux-vdso|lib(c|m|dl|pthread|gcc_s|stdc\+\+)|.*/ld-linux[^/]*)\.so(\.\d+)?"
         self.assertEqual([name for name in loaded if not re.fullmatch(basic, name)], [])
 
+    def test_man_and_shells_find_what_they_look_for(self):
+        share = self.prefix / "share"
+        page = (share / "man/man1/graft.1").read_text()
+        self.assertTrue(page.startswith(".TH GRAFT 1 "), page[:100])
+        for name in ("bash-completion/completions/graft", "zsh/site-functions/_graft",
+                     "fish/vendor_completions.d/graft.fish"):
+            self.assertIn("export-step", (share / name).read_text())
+
     def test_a_package_holds_what_is_installed(self):
         packages = self.build_folder("packages")
         run(Path(CMAKE).parent / "cpack", "-G", "TGZ", "-B", packages, "-D", "CPACK_STRIP_FILES=OFF",

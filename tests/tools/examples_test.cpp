@@ -66,6 +66,23 @@ TEST_F(Examples, LongRunGoesOnWhereItWas) {
   EXPECT_TRUE(std::filesystem::exists(path("out.onnx")));
 }
 
+TEST_F(Examples, OvernightLeavesARunThatIsShown) {
+  const Outcome outcome =
+      run({example("overnight"), write_lenet(), path("out.onnx"), path("run"), "2", "300"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("431080 parameters, "));
+  EXPECT_THAT(outcome.out, HasSubstr("\nlearning rate "));
+  EXPECT_THAT(outcome.out, HasSubstr("\nepoch 2: loss "));
+  EXPECT_THAT(run_graft({"plot", path("run")}).out, HasSubstr("validation_worst_class"));
+  const Outcome report = run_graft({"report", path("run")});
+  ASSERT_THAT(report, Succeeds());
+  EXPECT_EQ(report.error, "");
+  EXPECT_THAT(read("run/report.html"), HasSubstr("<h3>Confusion matrix</h3>"));
+  const Outcome seen = run_graft(
+      {"predict", path("out.onnx"), "--data", "fashion-mnist", "--limit", "3", "--top", "10"});
+  EXPECT_THAT(seen.out, HasSubstr("  Sandal "));
+}
+
 TEST_F(Examples, TransferTrainsOnlyTheHead) {
   const Outcome outcome =
       run({example("transfer"), write_lenet(), "pool2", path("out.onnx"), data_, "100"});

@@ -72,6 +72,7 @@ TEST_F(RunsShown, ReportMeasuresTheModelOnTheRunsData) {
         "&lt;script&gt;alert"}) {
     EXPECT_THAT(page, HasSubstr(part));
   }
+  EXPECT_THAT(page, Not(HasSubstr("text-anchor=\"middle\"></text>"))) << "a box without a type";
   for (const char* part : {"<script", "http://", "https://", "src=\"/"}) {
     EXPECT_THAT(page, Not(HasSubstr(part))) << "the page needs nothing beside itself";
   }

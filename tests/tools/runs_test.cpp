@@ -133,6 +133,48 @@ TEST_F(Runs, AFileSizeLimitIsSaidAndTrainingGoesOn) {
   EXPECT_EQ(read("a.onnx"), read("b.onnx"));
 }
 
+TEST_F(Runs, AFolderThatIsTakenAwayCanBeGoneOnWith) {
+  const std::vector<std::string> setting{"--run", folder_of_run_, "--epochs", "100000"};
+  std::vector<std::string> endless{GRAFT_BINARY};
+  for (const std::string& word : command("a.onnx", setting)) endless.push_back(word);
+  Process process(endless);
+  const auto wait_for = [&](const std::string& name) {
+    for (int i = 0; i < 5000 && !std::filesystem::exists(path(name)); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  };
+  wait_for("run/last.safetensors");
+  std::filesystem::rename(folder_of_run_, path("taken"));
+  wait_for("run/metrics.csv");
+  EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_}),
+              FailsWith(1, "another process trains in"));
+  process.signal(SIGTERM);
+  const Outcome outcome = process.wait();
+  EXPECT_THAT(outcome.error, HasSubstr("run' was taken away, with the checkpoints in it; it is "
+                                       "made anew; training goes on"));
+  EXPECT_EQ(read("run/config.json"), read("taken/config.json"));
+  const auto epoch = nlohmann::json::parse(
+      read("run/metrics.jsonl").substr(read("run/metrics.jsonl").rfind("{\"epoch\"")))["epoch"];
+  EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_, "--epochs",
+                         std::to_string(epoch.get<int>() + 2)}),
+              Succeeds());
+  const auto is_event_file = [](const auto& entry) {
+    return entry.path().filename().string().find("tfevents") != std::string::npos;
+  };
+  const std::filesystem::directory_iterator files(folder_of_run_);
+  EXPECT_EQ(std::count_if(begin(files), end(files), is_event_file), 2);
+}
+
+TEST_F(Runs, TheBestIsOfTheRunsFolder) {
+  EXPECT_THAT(train("a.onnx", {"--keep", "best", "--no-run"}),
+              FailsWith(1, "--keep best takes the weights from the run's folder"));
+}
+
+TEST_F(Runs, ABudgetIsSaidAsItWasWritten) {
+  EXPECT_THAT(train("a.onnx", {"--no-run", "--memory", "1K"}),
+              FailsWith(3, "the budget is 1K (1024 bytes)"));
+}
+
 TEST_F(Runs, ALossThatIsNotFiniteBeforeACheckpointLeavesNothing) {
   // The rate rises to a sixth of 1e30 within the first epoch.
   const Outcome outcome = train("a.onnx", {"--run", folder_of_run_, "--optimizer", "sgd", "--lr",

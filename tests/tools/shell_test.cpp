@@ -61,6 +61,17 @@ TEST_F(Shell, ZshCompletes) {
             HasSubstr(":value:(sgd adam adamw rmsprop adagrad)"), HasSubstr("*:MODEL:_files\n")));
 }
 
+TEST_F(Shell, ZshCompletesFromAFolderOfItsPath) {
+  folder_.write("_graft", run_graft({"completion", "zsh"}).out);
+  const Outcome outcome = in(
+      "zsh", {"-f", "-c",
+              "fpath=('" + folder_.path().string() +
+                  "'); autoload -U _graft; "
+                  "_arguments() { print -l -- $@ }; words=(graft train --o); CURRENT=3; _graft"});
+  EXPECT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("*:MODEL:_files\n")) << "at the first call";
+}
+
 TEST_F(Shell, FishCompletes) {
   const auto offers = [&](const std::string& line) {
     const Outcome outcome =

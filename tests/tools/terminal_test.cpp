@@ -136,6 +136,21 @@ TEST_F(Screen, NarrowingAndCtrlCLeaveNothingBehind) {
   EXPECT_THAT(rows[rows.size() - 2], StartsWith("graft: interrupted after"));
 }
 
+/// The terminal has its new width a moment before it says so.
+TEST_F(Screen, NoWidthLeavesAnOldBar) {
+  data_ = write_mnist(20'000);
+  const Session session(folder_.path(), 60, train("1000000"));
+  session.watch([](const Lines& rows) { return bars_in(rows) == 0; });
+  for (const int columns : {200, 41, 81, 50, 120, 60, 200, 45, 90, 40, 160, 70}) {
+    session.tmux({"resize-window", "-x", std::to_string(columns)});
+    std::this_thread::sleep_for(std::chrono::milliseconds(350));
+    const Lines rows = session.rows();
+    ASSERT_FALSE(session.has_ended());
+    EXPECT_LE(bars_in(rows), 1) << columns << ' ' << ::testing::PrintToString(rows);
+  }
+  session.tmux({"send-keys", "C-c"});
+}
+
 TEST_F(Screen, ColoursAreLeftOutOnRequest) {
   for (const std::string before : {"NO_COLOR=1 ", ""}) {
     const Session session(folder_.path(), 80, before + train("2"));
@@ -182,7 +197,7 @@ TEST_F(Screen, EvalAndBenchShowHowFarTheyAre) {
     EXPECT_EQ(bars_in(session.rows()), 0);
     return is_seen;
   };
-  const std::string more = write_mnist(20'000);
+  const std::string more = write_mnist(60'000);
   EXPECT_TRUE(shows({"eval", model_, "--data", more, "--batch", "1"}, "eval"));
   EXPECT_TRUE(shows({"bench", model_, "--seconds", "1"}, "measuring"));
 }

@@ -132,6 +132,35 @@ TEST(Checkpoint, KeepsLastAndBest) {
   }
 }
 
+TEST(Checkpoint, TheBestEpochIsWrittenOnceUnderBothNames) {
+  const TempFolder folder;
+  const auto checkpoint =
+      std::make_shared<Checkpoint>(folder.path(), CheckpointOptions{.monitor = "loss"});
+  OneTraining session({.optimizer = Adam{.lr = 1e-2F}});
+  session.fit({checkpoint}, {}, 0);
+  ASSERT_EQ(checkpoint->monitor().best_epoch(), 3) << "losses fall";
+  EXPECT_TRUE(std::filesystem::equivalent(checkpoint->last(), checkpoint->best()));
+}
+
+/// As somebody may while the last epoch is measured.
+TEST(Checkpoint, WhatIsGoneAtTheEndIsWrittenAnew) {
+  class Remover : public Callback {
+   public:
+    explicit Remover(std::filesystem::path folder) : folder_(std::move(folder)) {}
+    void on_end(graft::Run& /*run*/) override { std::filesystem::remove_all(folder_); }
+
+   private:
+    std::filesystem::path folder_;
+  };
+  const TempFolder folder;
+  const auto checkpoint =
+      std::make_shared<Checkpoint>(folder.path() / "run", CheckpointOptions{.monitor = "loss"});
+  OneTraining session({.optimizer = Adam{.lr = 1e-2F}});
+  session.fit({std::make_shared<Remover>(folder.path() / "run"), checkpoint}, {}, 0);
+  EXPECT_EQ(load_training_state(checkpoint->last()).position.epoch, 3);
+  EXPECT_EQ(load_training_state(checkpoint->best()).position.epoch, 3);
+}
+
 TEST(Checkpoint, ComesAfterSoManyMinutesToo) {
   class Counter : public Callback {
    public:

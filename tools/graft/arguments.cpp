@@ -89,6 +89,12 @@ void add_arguments(CLI::App& app, DataArguments& arguments) {
                  "[0, 1])");
 }
 
+void add_split_argument(CLI::App& app, std::string& split) {
+  const OptionGroup group(app, "Data");
+  limit_to(*app.add_option("--split", split, "part of the data")->capture_default_str(),
+           {"train", "test"});
+}
+
 namespace {
 
 const Value* find_output(const Model& model, const std::string& name) {

@@ -45,6 +45,8 @@ struct DataArguments {
   std::string normalize;
 };
 void add_arguments(CLI::App& app, DataArguments& arguments);
+/// Adds --split: "train" or "test".
+void add_split_argument(CLI::App& app, std::string& split);
 /// Those of the model's inputs and of the output that is judged, as the file says.
 WantedTypes wanted_types(const Model& model, const std::string& output);
 std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec, Split split,

@@ -106,7 +106,9 @@ std::string zsh(const CLI::App& root) {
     for (const OptionFacts& option : facts_of(*verb)) out << " \\\n        " << zsh_option(option);
     out << " ;;\n";
   }
-  out << "  esac\n}\ncompdef _graft graft\n";
+  // As a file of $fpath this is the body of the function itself when it first runs.
+  out << "  esac\n}\n"
+         "if [[ $funcstack[1] == _graft ]]; then _graft \"$@\"; else compdef _graft graft; fi\n";
   return out.str();
 }
 

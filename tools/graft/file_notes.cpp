@@ -7,6 +7,7 @@
 #include "graft/version.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/class_names.h"
 #include "tools/graft/verbosity.h"
 
 namespace graft::cli {
@@ -24,6 +25,48 @@ std::string in_numbers(const std::string& said, const std::string& data) {
   if (transforms.empty()) return "none";
   const auto* const by = transforms.front().target<Normalize>();
   return list_of(by->mean) + ":" + list_of(by->deviation);
+}
+
+std::string sample_of(const DatasetInfo& data) {
+  std::string dims;
+  for (const std::int64_t dim : data.inputs.front().shape) {
+    dims += (dims.empty() ? "" : "x") + std::to_string(dim);
+  }
+  return dims;
+}
+
+/// As --loss takes it, with what --label-smoothing says.
+std::string spec_of(const LossArguments& arguments, const Loss& loss) {
+  std::string spec = arguments.name == "auto" ? loss.name : arguments.name;
+  if (arguments.label_smoothing != 0.0F && spec.find(":label_smoothing") == spec.npos) {
+    spec += ":label_smoothing=" + list_of({arguments.label_smoothing});
+  }
+  return spec;
+}
+
+/// Whether the noted loss can judge these data: a head may have been replaced since.
+bool is_for(const std::string& noted, const Dataset& dataset) {
+  try {
+    return has_class_targets(loss_from_spec(noted)) == (dataset.info().target.dtype == DType::i64);
+  } catch (const Error&) {  // a loss of another version or program
+    return false;
+  }
+}
+
+/// Empty unless it is a list of texts.
+std::vector<std::string> names_from_json(const std::string& text) {
+  const nlohmann::json list = nlohmann::json::parse(text, nullptr, false);
+  std::vector<std::string> names;
+  if (!list.is_array()) return names;
+  for (const nlohmann::json& name : list) {
+    if (!name.is_string()) return {};
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
+void warn(const std::string& text) {
+  std::cerr << "graft: warning: " << text << std::endl;
 }
 
 }  // namespace
@@ -52,11 +95,19 @@ void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
   set_note(model, kTrainedNote,
            text("graft ", kVersion, ": ", arguments.data.spec, ", ", name(*options.optimizer),
                 ", rate ", learning_rate(*options.optimizer)));
-  if (!data.class_names.empty()) {
-    set_note(model, kClassesNote,
-             nlohmann::json(data.class_names)
-                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  set_note(model, kLossNote, spec_of(arguments.loss, options.loss));
+  const std::string& output = arguments.loss.output;
+  if (output != note_of(model, kOutputNote)) set_note(model, kOutputNote, output);
+  set_note(model, kSampleNote, sample_of(data));
+  if (data.class_names.empty()) return;
+  const std::string conflict = name_conflict(class_names_of(model), data.class_names);
+  if (!conflict.empty() && !verbosity().quiet) {
+    std::cerr << "graft: the data's names of classes replace the file's: " << conflict << std::endl;
   }
+  set_note(model, kClassesNote,
+           nlohmann::json(data.class_names)
+               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  set_note(model, kNamesNote, names_to_python(data.class_names));
 }
 
 std::string normalization_for(const Model& model, const std::string& said,
@@ -77,10 +128,44 @@ std::string normalization_for(const Model& model, const std::string& said,
   }
   const std::string now = in_numbers(said, data);
   if (!noted.empty() && noted != now) {
-    std::cerr << "graft: warning: the file was trained with --normalize " << noted
-              << ", this command says " << now << std::endl;
+    warn(text("the file was trained with --normalize ", noted, ", this command says ", now));
   }
   return now;
+}
+
+std::vector<std::string> class_names_of(const Model& model) {
+  std::vector<std::string> names = names_from_json(note_of(model, kClassesNote));
+  return names.empty() ? names_from_python(note_of(model, kNamesNote)) : names;
+}
+
+std::string noted_output(const Model& model) {
+  const std::string noted = note_of(model, kOutputNote);
+  const bool is_there = std::ranges::any_of(
+      model.graph().outputs(), [&](const Value* output) { return output->name() == noted; });
+  return is_there ? noted : std::string();
+}
+
+void complete_loss(const Model& model, const Dataset& dataset, LossArguments& arguments) {
+  const std::string noted = note_of(model, kLossNote);
+  if (noted.empty() || !is_for(noted, dataset)) return;
+  const std::string said = spec_of(arguments, choose_loss(arguments, model, dataset));
+  if (said == noted) return;
+  if (arguments.name != "auto") {
+    return warn(text("the file was trained with --loss ", noted, ", this command says ", said));
+  }
+  arguments.name = noted;
+  if (!verbosity().quiet) {
+    std::cerr << "graft: the loss is " << noted << ", as the file says" << std::endl;
+  }
+}
+
+void say_conflicts(const Model& model, const DatasetInfo& data) {
+  const std::string names = name_conflict(class_names_of(model), data.class_names);
+  if (!names.empty()) warn(names);
+  const std::string noted = note_of(model, kSampleNote);
+  if (!noted.empty() && noted != sample_of(data)) {
+    warn(text("the file was trained on samples of ", noted, ", these are ", sample_of(data)));
+  }
 }
 
 }  // namespace graft::cli

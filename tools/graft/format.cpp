@@ -19,7 +19,8 @@ std::string with_commas(std::int64_t number) {
 }
 
 std::string fixed(double number, int digits) {
-  std::array<char, 400> buffer;  // the longest double has 309 digits before the point
+  if (std::isnan(number)) return "nan";  // whose sign says nothing
+  std::array<char, 400> buffer;          // the longest double has 309 digits before the point
   const int length = std::snprintf(buffer.data(), buffer.size(), "%.*f", digits, number);
   return {buffer.data(), static_cast<std::size_t>(length)};
 }

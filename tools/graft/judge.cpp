@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/base/closest.h"
 #include "core/base/error.h"
@@ -9,19 +10,21 @@
 #include "data/loader.h"
 
 namespace graft::cli {
-namespace {
 
-/// The probability of the best class. Scores may be probabilities already, or what a softmax makes
-/// probabilities of (their logarithms among that).
-double share_of_best(const double* scores, std::int64_t count, std::int64_t best) {
-  double total = 0.0;
-  for (std::int64_t c = 0; c < count; ++c) total += scores[c];
-  const bool is_share = std::all_of(scores, scores + count, [](double p) { return p >= 0.0; });
-  if (is_share && std::abs(total - 1.0) < 1e-3) return scores[best];
+std::vector<double> probabilities(std::span<const double> scores) {
+  constexpr double kRounding = 1e-3;
+  std::vector<double> shares(scores.begin(), scores.end());
+  const bool is_share = std::ranges::all_of(scores, [](double p) { return p >= 0.0; });
+  const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
+  if (scores.empty() || (is_share && std::abs(total - 1.0) < kRounding)) return shares;
+  const double best = *std::ranges::max_element(scores);
   double sum = 0.0;
-  for (std::int64_t c = 0; c < count; ++c) sum += std::exp(scores[c] - scores[best]);
-  return 1.0 / sum;
+  for (double& share : shares) sum += share = std::exp(share - best);
+  for (double& share : shares) share /= sum;
+  return shares;
 }
+
+namespace {
 
 void add_batch(const Tensor& prediction, const Tensor& target, Judgement& result) {
   constexpr int kClassAxis = 1;
@@ -38,7 +41,9 @@ void add_batch(const Tensor& prediction, const Tensor& target, Judgement& result
            classes - 1);
     }
     if (guess != truth) {
-      result.worst.push_back({result.samples, truth, guess, share_of_best(row, classes, guess)});
+      const std::vector<double> shares = probabilities({row, static_cast<std::size_t>(classes)});
+      result.worst.push_back(
+          {result.samples, truth, guess, shares[static_cast<std::size_t>(guess)]});
     }
     ++result.samples;
   }
@@ -51,21 +56,26 @@ void keep_worst(std::vector<Mistake>& worst, std::size_t most) {
 
 }  // namespace
 
+std::size_t index_of_output(const Session& session, const std::string& output) {
+  const std::vector<std::string>& names = session.output_names();
+  const auto at = output.empty() ? names.begin() : std::ranges::find(names, output);
+  if (at == names.end()) {
+    fail(ErrorKind::argument, "the model has no output '", output, "'; it has ",
+         quoted_list(names));
+  }
+  return static_cast<std::size_t>(at - names.begin());
+}
+
 Judgement judge(const Model& model, const std::shared_ptr<Dataset>& data, const Loss& loss,
                 const std::string& output, const std::vector<Transform>& transforms,
                 std::int64_t batch, std::size_t most, const ComputeArguments& compute) {
   Session session(model, {.device = &device(compute.device), .fallback = compute.fallback});
-  const std::vector<std::string>& names = session.output_names();
-  const auto judged = output.empty() ? names.begin() : std::ranges::find(names, output);
-  if (judged == names.end()) {
-    fail(ErrorKind::argument, "the model has no output '", output,
-         "'; its outputs: ", quoted_list(names));
-  }
+  const std::size_t judged = index_of_output(session, output);
   DataLoader loader(data, {.batch = batch, .transforms = transforms});
   Judgement result;
   for (const Batch& samples : loader) {
     const std::vector<Tensor> outputs = session.run(samples.inputs);
-    const Tensor& scores = outputs[static_cast<std::size_t>(judged - names.begin())];
+    const Tensor& scores = outputs[judged];
     if (!has_class_targets(loss) || scores.rank() != 2 || samples.target.rank() != 1) {
       fail(ErrorKind::unsupported,
            "classes are counted for scores [N,C] and a label a sample, "

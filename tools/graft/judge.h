@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@
 #include "data/transforms.h"
 #include "tools/graft/arguments.h"
 #include "train/metric.h"
+
+namespace graft {
+class Session;
+}
 
 namespace graft::cli {
 
@@ -30,6 +35,13 @@ struct Judgement {
   /// The most confident first.
   std::vector<Mistake> worst;
 };
+
+/// The place of the output of that name; empty: the first. Throws Error{argument} if there is none.
+std::size_t index_of_output(const Session& session, const std::string& output);
+
+/// What a model's scores of one sample say, as shares of 1: they may be probabilities already, or
+/// what a softmax makes probabilities of (their logarithms among that).
+std::vector<double> probabilities(std::span<const double> scores);
 
 /// `output`: that is judged; empty: the first. `most`: mistakes that are kept. Throws
 /// Error{unsupported} unless the output has a score for each class of one label a sample.

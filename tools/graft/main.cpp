@@ -21,7 +21,7 @@
 namespace graft::cli {
 namespace {
 
-constexpr std::array<Verb, 16> kVerbs{{
+constexpr std::array<Verb, 17> kVerbs{{
     {"new", "write a fresh net as ONNX", "Models", "new lenet --input 1x28x28 --out lenet.onnx",
      add_new},
     {"inspect", "show what a model holds, costs, and whether it can be trained", "Models",
@@ -34,6 +34,8 @@ constexpr std::array<Verb, 16> kVerbs{{
      "lr-find lenet.onnx --data fashion-mnist", add_lr_find},
     {"eval", "measure a model on a data set", "Training", "eval trained.onnx --data fashion-mnist",
      add_eval},
+    {"predict", "say what classes a model sees in samples of a data set", "Training",
+     "predict trained.onnx --data fashion-mnist --limit 10", add_predict},
     {"plot", "draw the curves of runs in the terminal", "Training", "plot runs/lenet-1", add_plot},
     {"report", "make a page of one or several runs: curves, mistakes, net, times, settings",
      "Training", "report runs/lenet-1 runs/lenet-2 --out both.html", add_report},

@@ -2,11 +2,13 @@
 #include <iostream>
 #include <sstream>
 
+#include "core/layers/output_types.h"
 #include "data/loader.h"
 #include "graft/version.h"
 #include "io/file.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/file_notes.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/numbers.h"
 #include "tools/graft/options.h"
@@ -97,16 +99,30 @@ void attempt(RunSection& section, const char* what, Part part) {
   }
 }
 
+/// Values get the types that inference finds.
+Model with_types(Model model) {
+  const std::map<std::string, ValueType> types = edit::value_types(model);
+  for (const auto& node : model.graph().nodes()) {
+    for (int i = 0; i < node->output_count(); ++i) {
+      const auto found = types.find(node->output(i)->name());
+      if (found != types.end()) node->output(i)->set_type(found->second);
+    }
+  }
+  return model;
+}
+
 RunSection examine(const RunRecord& run, const ComputeArguments& compute) {
   RunSection section{.run = run};
   attempt(section, "no model", [&] {
     const std::string path = run.setting("out");
     if (path.empty()) fail(ErrorKind::io, "config.json does not say where it was written");
     const Model model = onnx::load(path);
-    section.net = newest_form(model);
+    section.net = with_types(newest_form(model));
     RunData data = open_data_of(run, model);
     const Loss loss = loss_of(run, model, *data.dataset);
     section.data = data.dataset;
+    section.class_names = class_names_of(model);
+    if (section.class_names.empty()) section.class_names = data.dataset->info().class_names;
     section.data_name = text(data.spec, ", ", name(data.split));
     attempt(section, "no confusion matrix", [&] {
       constexpr std::size_t kPictures = 24;

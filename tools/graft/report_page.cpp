@@ -19,7 +19,7 @@ p{margin:4px 0}.note{color:#a33}.scroll{overflow:auto;max-width:100%}
 .charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:16px}
 .flow{display:flex;flex-wrap:wrap;gap:16px}.flow>*{flex:1 1 340px;min-width:0}
 table{border-collapse:collapse;font-size:13px}td,th{padding:2px 8px;border:1px solid #e2e2e2;text-align:left;vertical-align:top;overflow-wrap:anywhere}
-th{background:#f5f5f5;font-weight:600}td.number{text-align:right}tr.differs td{background:#fff6dc}
+th{background:#f5f5f5;font-weight:600;white-space:nowrap}td.number{text-align:right}tr.differs td{background:#fff6dc}
 table.confusion td{text-align:right;min-width:26px;padding:2px 4px}table.confusion th{font-weight:400;white-space:nowrap}
 svg text{font:11px system-ui,sans-serif;fill:#333}svg .op{font-weight:600;font-size:12px}
 svg.chart{width:100%;max-width:600px}.grid{stroke:#e6e6e6}.node{fill:#eef4fa;stroke:#7aa5cc}.edge{fill:none;stroke:#999}
@@ -123,7 +123,7 @@ std::string settings(std::span<const RunSection> sections) {
 }
 
 std::string class_name(const RunSection& section, std::int64_t index) {
-  const std::vector<std::string>& names = section.data->info().class_names;
+  const std::vector<std::string>& names = section.class_names;
   const auto place = static_cast<std::size_t>(index);
   return place < names.size() ? names[place] : std::to_string(index);
 }

@@ -19,6 +19,8 @@ struct RunSection {
   /// The model with types inferred; without nodes where there is none.
   Model net = {};
   std::shared_ptr<Dataset> data = {};
+  /// As the file or else the data say.
+  std::vector<std::string> class_names = {};
   /// "fashion-mnist, test".
   std::string data_name = {};
   std::optional<Judgement> judgement = {};

@@ -10,9 +10,12 @@
 #include "io/npy.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/class_names.h"
+#include "tools/graft/file_notes.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/tensor_files.h"
 #include "tools/graft/verb.h"
+#include "tools/graft/verbosity.h"
 #include "train/gradient_model.h"
 
 namespace graft::cli {
@@ -59,7 +62,9 @@ std::filesystem::path write(const std::filesystem::path& folder, const std::stri
 /// A file a tensor: the items of a sequence are numbered, a map has keys and values.
 class Writer {
  public:
-  explicit Writer(const Arguments& arguments) : arguments_(arguments) {}
+  /// `names`: of classes; those that rank first are said of scores that have one a class.
+  Writer(const Arguments& arguments, std::vector<std::string> names)
+      : arguments_(arguments), names_(std::move(names)) {}
 
   void write_datum(const std::string& name, const std::string& stem, const Datum& datum) {
     if (datum.is_sequence()) {
@@ -75,21 +80,43 @@ class Writer {
       std::string free = stem;
       for (int i = 1; !stems_.insert(free).second; ++i) free = text(stem, "_", i);
       const std::string path = write(arguments_.out, free, name, datum.tensor()).string();
-      return report(name, describe(datum), path);
+      return report(name, describe(datum), path, best_of(datum.tensor()));
     }
-    report(name, describe(datum), "");
+    report(name, describe(datum), "", {});
   }
 
  private:
-  void report(const std::string& name, const std::string& type, const std::string& path) const {
-    if (arguments_.json) {
-      print_json({{"name", name}, {"type", type}, {"file", path}});
-    } else {
-      std::cout << name << ' ' << type << (path.empty() ? "" : " ") << path << '\n';
+  /// The name of the best class of each row; none where these are no scores of such classes.
+  std::vector<std::string> best_of(const Tensor& scores) const {
+    const auto classes = static_cast<std::int64_t>(names_.size());
+    const bool are_scores = classes > 0 && is_float(scores.dtype()) && scores.rank() == 2 &&
+                            scores.shape()[1] == classes;
+    if (!are_scores) return {};
+    const std::vector<double> all = to_double(scores);
+    std::vector<std::string> best;
+    for (auto row = all.begin(); row != all.end(); row += classes) {
+      best.push_back(names_[static_cast<std::size_t>(std::max_element(row, row + classes) - row)]);
     }
+    return best;
+  }
+
+  void report(const std::string& name, const std::string& type, const std::string& path,
+              const std::vector<std::string>& best) const {
+    if (arguments_.json) {
+      nlohmann::ordered_json line{{"name", name}, {"type", type}, {"file", path}};
+      if (!best.empty()) line["best"] = best;
+      return print_json(line);
+    }
+    std::cout << name << ' ' << type << (path.empty() ? "" : " ") << path << '\n';
+    constexpr std::size_t kShown = 10;
+    for (std::size_t i = 0; i < std::min(best.size(), kShown); ++i) {
+      std::cout << "  " << i << "  " << best[i] << '\n';
+    }
+    if (best.size() > kShown) std::cout << "  and " << best.size() - kShown << " more\n";
   }
 
   const Arguments& arguments_;
+  std::vector<std::string> names_;
   std::set<std::string> stems_{};  // of the files that are written
 };
 
@@ -103,6 +130,14 @@ std::vector<Datum> in_order(const Model& model, const std::map<std::string, Datu
   return ordered;
 }
 
+/// Files may hold inputs that are normalized already, so nothing is done to them here.
+void say_what_inputs_are(const Model& model) {
+  const std::string noted = note_of(model, kNormalizeNote);
+  if (noted.empty() || noted == "none" || verbosity().quiet) return;
+  std::cerr << "graft: inputs are taken as they are; the file was trained on inputs normalized by "
+            << noted << std::endl;
+}
+
 ExitCode run(const Arguments& arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
@@ -112,7 +147,8 @@ ExitCode run(const Arguments& arguments) {
       model_with_gradients(model, in_order(model, inputs)),
       {.device = &device(arguments.compute.device), .fallback = arguments.compute.fallback});
   const std::vector<Datum> outputs = session.run_data(inputs);
-  Writer writer(arguments);
+  say_what_inputs_are(model);
+  Writer writer(arguments, class_names_of(model));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string& name = session.output_names()[i];
     writer.write_datum(name, file_stem(name), outputs[i]);

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 constexpr const char* kParent = "runs";
 constexpr const char* kLast = "last.safetensors";
 constexpr const char* kConfig = "config.json";
+constexpr std::uint64_t kMostConfigBytes = 1 << 24;
 
 bool holds_run(const fs::path& folder) {
   std::error_code ignored;
@@ -128,6 +130,7 @@ RunFolder::RunFolder(const RunArguments& arguments, const fs::path& model)
   }
   lock();
   remove_temporaries(path_);
+  if (is_resumed_) config_ = read_file(path_ / kConfig, kMostConfigBytes);
 }
 
 RunFolder::~RunFolder() {
@@ -159,7 +162,17 @@ fs::path RunFolder::start() const {
   return is_resumed_ ? path_ / kLast : fs::path();
 }
 
-void RunFolder::write_config(const nlohmann::ordered_json& settings) const {
+bool RunFolder::restore() {
+  std::error_code ignored;
+  if (fs::exists(path_ / kConfig, ignored)) return false;
+  make_folder(path_);
+  ::close(std::exchange(descriptor_, -1));
+  lock();
+  write_file(path_ / kConfig, config_);
+  return true;
+}
+
+void RunFolder::write_config(const nlohmann::ordered_json& settings) {
   utsname system{};
   ::uname(&system);
   const nlohmann::ordered_json config{{"graft", std::string(kVersion)},
@@ -169,8 +182,35 @@ void RunFolder::write_config(const nlohmann::ordered_json& settings) const {
                                         {"processor", system.machine},
                                         {"threads", thread_count()}}},
                                       {"settings", settings}};
-  write_file(path_ / kConfig,
-             config.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  config_ = config.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  write_file(path_ / kConfig, config_);
+}
+
+void FolderKeeper::on_step(graft::Run& run, const Progress& /*progress*/) {
+  look(run);
+}
+
+void FolderKeeper::on_validation(graft::Run& run, const Evaluation& /*evaluation*/) {
+  look(run);
+}
+
+void FolderKeeper::on_epoch(graft::Run& run, const EpochReport& /*report*/) {
+  look(run);
+}
+
+void FolderKeeper::on_end(graft::Run& run) {
+  look(run);
+}
+
+void FolderKeeper::look(graft::Run& run) {
+  try {
+    if (!folder_.restore()) return;
+    run.report_problem("the folder '" + folder_.path().string() +
+                       "' was taken away, with the checkpoints in it; it is made anew");
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::io) throw;  // another process has taken its place
+    run.report_problem(error.what());
+  }
 }
 
 }  // namespace graft::cli

@@ -4,6 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "train/callback.h"
+
 namespace CLI {
 class App;
 }
@@ -43,7 +45,10 @@ class RunFolder {
   /// The checkpoint to go on from; empty when the run is new.
   std::filesystem::path start() const;
   /// Writes config.json: settings, version of Graft, machine.
-  void write_config(const nlohmann::ordered_json& settings) const;
+  void write_config(const nlohmann::ordered_json& settings);
+  /// Makes anew, with config.json and its lock, what somebody took away meanwhile. False if nothing
+  /// was missing. Throws Error{io}.
+  bool restore();
 
  private:
   void make_new(const std::filesystem::path& model);
@@ -52,6 +57,25 @@ class RunFolder {
   std::filesystem::path path_;
   bool is_resumed_ = false;
   int descriptor_ = -1;
+  /// The content of config.json.
+  std::string config_;
+};
+
+/// Restores the folder, which must outlive it, before other callbacks write there: without
+/// config.json nobody could go on with the run. What was missing is reported.
+class FolderKeeper : public Callback {
+ public:
+  explicit FolderKeeper(RunFolder& folder) : folder_(folder) {}
+
+  void on_step(graft::Run& run, const Progress& progress) override;
+  void on_validation(graft::Run& run, const Evaluation& evaluation) override;
+  void on_epoch(graft::Run& run, const EpochReport& report) override;
+  void on_end(graft::Run& run) override;
+
+ private:
+  void look(graft::Run& run);
+
+  RunFolder& folder_;
 };
 
 }  // namespace graft::cli

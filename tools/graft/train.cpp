@@ -77,7 +77,7 @@ struct Training {
   std::shared_ptr<Checkpoint> checkpoint = {};
   std::filesystem::path start = {};
 
-  std::vector<std::shared_ptr<Callback>> callbacks(const RunFolder* folder) {
+  std::vector<std::shared_ptr<Callback>> callbacks(RunFolder* folder) {
     std::vector<std::shared_ptr<Callback>> all{teller};
     if (arguments.early_stopping > 0) {
       all.push_back(std::make_shared<EarlyStopping>(EarlyStopping::Options{
@@ -92,6 +92,7 @@ struct Training {
         folder->path(), CheckpointOptions{.minutes = arguments.run.checkpoint_minutes,
                                           .monitor = arguments.monitor});
     start = folder->start();
+    all.push_back(std::make_shared<FolderKeeper>(*folder));
     all.push_back(checkpoint);
     all.push_back(std::make_shared<RunLog>(folder->path()));
     all.push_back(std::make_shared<TensorBoardLog>(folder->path()));
@@ -126,7 +127,7 @@ struct Training {
          trainer.train_step().updates(), ", the last that were stored");
   }
 
-  void fit(DataLoader& loader, const RunFolder* folder) {
+  void fit(DataLoader& loader, RunFolder* folder) {
     const FitOptions options{.epochs = arguments.epochs,
                              .validation = validation,
                              .callbacks = callbacks(folder),
@@ -144,14 +145,23 @@ struct Training {
       if (error.kind() != ErrorKind::numeric) throw;
       save_last_good(error);
     }
-    if (arguments.keep == "best" && !stop_asked())
-      take(checkpoint == nullptr ? "" : checkpoint->best());
+    const bool wants_best = arguments.keep == "best" && !stop_asked();
+    const bool has_best = wants_best && take(checkpoint->best());
     save();
+    if (wants_best && !has_best) {
+      fail(ErrorKind::io, checkpoint->best().string(), " is gone: ", arguments.out,
+           " has the weights of the last epoch in place of the best");
+    }
   }
 };
 
 ExitCode train(const CLI::App& app, TrainArguments arguments) {
   apply(arguments.compute);
+  if (arguments.keep == "best" && !arguments.run.is_kept()) {
+    fail(ErrorKind::argument,
+         "--keep best takes the weights from the run's folder; name one by "
+         "--run, or leave out --no-run");
+  }
   Model model = onnx::load(arguments.model);
   check_writable(model, arguments.out);
   outlive_readers();

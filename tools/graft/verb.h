@@ -44,6 +44,7 @@ Run add_inspect(CLI::App& app);
 Run add_run(CLI::App& app);
 Run add_train(CLI::App& app);
 Run add_eval(CLI::App& app);
+Run add_predict(CLI::App& app);
 Run add_lr_find(CLI::App& app);
 Run add_edit(CLI::App& app);
 Run add_test(CLI::App& app);

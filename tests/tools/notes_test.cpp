@@ -1,0 +1,254 @@
+// What training leaves in the file, and who heeds it: eval, run, predict.
+#include <nlohmann/json.hpp>
+
+#include "io/npz.h"
+#include "io/onnx.h"
+#include "tests/tools/tool_test.h"
+#include "tests/train/nets.h"
+#include "tools/graft/class_names.h"
+
+namespace graft {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using testing::FailsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::Outcome;
+using testing::run_graft;
+using testing::Succeeds;
+using Names = std::vector<std::string>;
+
+/// Data sets of 150 samples, so that the last batch is not full.
+class Notes : public testing::ToolTest {
+ protected:
+  static constexpr int kSamples = 150;
+
+  std::string write_cifar() const {
+    std::string records;
+    for (int i = 0; i < kSamples; ++i) {
+      records += static_cast<char>(i % 10);
+      for (int pixel = 0; pixel < 3072; ++pixel) records += static_cast<char>(i * pixel % 251);
+    }
+    folder_.write("data_batch_1.bin", records);
+    folder_.write("test_batch.bin", records);
+    return "cifar10:" + folder_.path().string();
+  }
+
+  /// Three columns and a class, or a number.
+  std::string write_csv(bool has_classes) const {
+    std::string lines = "a,b,c,y\n";
+    for (int i = 0; i < kSamples; ++i) {
+      lines +=
+          text(i % 7, ',', i % 11 * 0.1, ',', i % 3 - 1, ',', i % 4, has_classes ? "\n" : ".5\n");
+    }
+    return "csv:" + folder_.write("data.csv", lines).string();
+  }
+
+  /// `has_splits`: the same for training and for measuring, else for both.
+  std::string write_npz(const Tensor& input, const Tensor& target, bool has_splits) const {
+    std::vector<NamedTensor> arrays;
+    for (const char* split : {"_train", "_test"}) {
+      const std::string suffix = has_splits ? split : "";
+      arrays.push_back({"x" + suffix, input});
+      arrays.push_back({"target" + suffix, target});
+      if (!has_splits) break;
+    }
+    npz::save(folder_.path() / "data.npz", arrays);
+    return "npz:" + path("data.npz");
+  }
+
+  std::string spec(const std::string& kind) const {
+    const Tensor images = test::random_tensor({kSamples, 1, 12, 12}, 3);
+    if (kind == "mnist") return write_mnist(kSamples);
+    if (kind == "fashion-mnist") return "fashion-" + write_mnist(kSamples);
+    if (kind == "cifar10") return write_cifar();
+    if (kind == "csv_classes") return write_csv(true);
+    if (kind == "csv_numbers") return write_csv(false);
+    if (kind == "npz_numbers") {
+      return write_npz(images, test::random_tensor({kSamples, 10}, 4), false);
+    }
+    return write_npz(images, test::cyclic_labels(kSamples, 10), kind == "npz_splits");
+  }
+
+  std::string write_model(const std::string& input, const std::string& classes) const {
+    EXPECT_THAT(run_graft({"new", "mlp", "--input", input, "--classes", classes, "--out",
+                           path("fresh.onnx")}),
+                Succeeds());
+    return path("fresh.onnx");
+  }
+
+  Outcome train(const std::string& model, const std::string& data, const Names& more,
+                const std::string& epochs = "1") const {
+    Names command{"train",      model, "--data",   data,   "--out",    path("out.onnx"),
+                  "--validate", data,  "--epochs", epochs, "--no-run", "--json"};
+    command.insert(command.end(), more.begin(), more.end());
+    return run_graft(command);
+  }
+
+  void change(const std::string& name, const std::string& key, const std::string& value) const {
+    Model model = onnx::load(path(name));
+    std::erase_if(model.metadata, [&](const auto& note) { return note.first == key; });
+    model.metadata.emplace_back(key, value);
+    onnx::save(model, path(name));
+  }
+  std::string note(const std::string& key) const {
+    for (const auto& [name, value] : onnx::load(path("out.onnx")).metadata) {
+      if (name == key) return value;
+    }
+    return "none";
+  }
+};
+
+struct Trained {
+  const char* name;
+  const char* data;
+  const char* input;
+  const char* outputs;
+  Names options = {};
+};
+
+void PrintTo(const Trained& trained, std::ostream* out) {
+  *out << trained.name;
+}
+
+class Agree : public Notes, public ::testing::WithParamInterface<Trained> {};
+
+/// What train says of the last epoch and what eval says without a flag, to the last digit.
+TEST_P(Agree, TrainAndEval) {
+  const Trained& trained = GetParam();
+  const std::string data = spec(trained.data);
+  const Outcome training =
+      train(write_model(trained.input, trained.outputs), data, trained.options);
+  ASSERT_THAT(training, Succeeds());
+  const std::string from = training.out.substr(training.out.rfind(R"({"event":"epoch")"));
+  const auto last = nlohmann::json::parse(from.substr(0, from.find('\n')));
+  const Outcome measured = run_graft({"eval", path("out.onnx"), "--data", data, "--json"});
+  ASSERT_THAT(measured, Succeeds());
+  const auto now = nlohmann::json::parse(measured.out);
+  EXPECT_EQ(now["loss"], last["validation_loss"]);
+  EXPECT_EQ(now["samples"], kSamples);
+  EXPECT_EQ(now.value("accuracy", nlohmann::json()),
+            last.value("validation_accuracy", nlohmann::json()));
+  EXPECT_THAT(measured.error, Not(HasSubstr("warning")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    DataAndNormalizations, Agree,
+    ::testing::Values(
+        Trained{"mnist", "mnist", "1x12x12", "10"},
+        Trained{"mnist_none", "mnist", "1x12x12", "10", {"--normalize", "none"}},
+        Trained{"mnist_data", "mnist", "1x12x12", "10", {"--normalize", "data"}},
+        Trained{"mnist_numbers", "mnist", "1x12x12", "10", {"--normalize", "0.1:0.7"}},
+        Trained{"fashion_mnist_data", "fashion-mnist", "1x12x12", "10", {"--normalize", "data"}},
+        Trained{"cifar10", "cifar10", "3x32x32", "10"},
+        Trained{"cifar10_data", "cifar10", "3x32x32", "10", {"--normalize", "data"}},
+        Trained{"cifar10_one", "cifar10", "3x32x32", "10", {"--normalize", "0.3:0.9"}},
+        Trained{"cifar10_channels",
+                "cifar10",
+                "3x32x32",
+                "10",
+                {"--normalize", "0.1,0.2,0.3:0.5,0.6,0.7"}},
+        Trained{"csv_classes", "csv_classes", "3", "4"},
+        Trained{"csv_columns", "csv_classes", "3", "4", {"--normalize", "3,0.5,0:2,0.1,1"}},
+        Trained{"csv_numbers", "csv_numbers", "3", "1"}, Trained{"npz", "npz", "1x12x12", "10"},
+        Trained{"npz_normalized", "npz", "1x12x12", "10", {"--normalize", "0.25:1.5"}},
+        Trained{"npz_splits", "npz_splits", "1x12x12", "10"},
+        Trained{"npz_numbers", "npz_numbers", "1x12x12", "10", {"--normalize", "0.25:1.5"}},
+        Trained{"another_loss", "npz_numbers", "1x12x12", "10", {"--loss", "huber:delta=0.3"}},
+        Trained{"smoothing", "mnist", "1x12x12", "10", {"--label-smoothing", "0.1"}}),
+    [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST_F(Notes, SayWhatTheFileIsFor) {
+  ASSERT_THAT(train(write_model("1x12x12", "10"), spec("fashion-mnist"), {}), Succeeds());
+  EXPECT_EQ(note("graft.sample"), "1x12x12");
+  EXPECT_EQ(note("graft.loss"), "cross_entropy");
+  EXPECT_EQ(note("graft.task"), "classification");
+  EXPECT_THAT(note("graft.class_names"), ::testing::StartsWith("[\"T-shirt/top\","));
+  EXPECT_THAT(note("names"), ::testing::StartsWith("{0: 'T-shirt/top', 1: 'Trouser', "));
+}
+
+TEST_F(Notes, EvalAndPredictNameClassesAsTheFileDoes) {
+  const std::string data = spec("mnist");
+  ASSERT_THAT(train(write_model("1x12x12", "10"), data, {}, "20"), Succeeds());
+  change("out.onnx", "graft.class_names", R"(["zero","one","two","3","4","5","6","7","8","9"])");
+  const Outcome table = run_graft({"eval", path("out.onnx"), "--data", data, "-v"});
+  EXPECT_THAT(table.out, HasSubstr("  100.00 % of 15  zero\n  100.00 % of 15  one\n"));
+  EXPECT_THAT(table.error, HasSubstr("class 0 is 'zero' in the file, '0' in the data"));
+  const Outcome seen =
+      run_graft({"predict", path("out.onnx"), "--data", data, "--limit", "2", "--top", "2"});
+  ASSERT_THAT(seen, Succeeds());
+  EXPECT_THAT(seen.out, AllOf(HasSubstr("0  zero "), HasSubstr("\n1  one "), HasSubstr(" %\n")));
+  const Outcome line =
+      run_graft({"predict", path("out.onnx"), "--data", data, "--limit", "1", "--json"});
+  const auto json = nlohmann::json::parse(line.out);
+  EXPECT_EQ(json["best"][0]["name"], "zero");
+  EXPECT_GT(json["best"][0]["probability"], 0.5);
+  EXPECT_EQ(json["label"], 0);
+}
+
+TEST_F(Notes, NamesOfAnotherExporterCountToo) {
+  write_model("1x12x12", "3");
+  change("fresh.onnx", "names", R"({0: 'cat', 1: "cat's", 2: 'dog'})");
+  const std::string data =
+      write_npz(test::random_tensor({4, 1, 12, 12}, 3), test::cyclic_labels(4, 3), false);
+  const Outcome seen = run_graft({"predict", path("fresh.onnx"), "--data", data, "--top", "3"});
+  ASSERT_THAT(seen, Succeeds());
+  for (const char* name : {"cat ", "cat's ", "dog "}) EXPECT_THAT(seen.out, HasSubstr(name));
+}
+
+TEST_F(Notes, RunNamesTheBestClass) {
+  const std::string data = spec("mnist");
+  ASSERT_THAT(train(write_model("1x12x12", "10"), data, {"--normalize", "data"}, "20"), Succeeds());
+  change("out.onnx", "graft.class_names", R"(["a","b","c","d","e","f","g","h","i","j"])");
+  onnx::save_tensor(path("x.pb"), Tensor::zeros(DType::f32, {2, 1, 12, 12}), "input");
+  const Outcome outcome = run_graft(
+      {"run", path("out.onnx"), "--input", "input=" + path("x.pb"), "--out", path("outputs")});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, ::testing::ContainsRegex("\n  0  [a-j]\n  1  [a-j]\n"));
+  EXPECT_THAT(outcome.error, HasSubstr("inputs are taken as they are; the file was trained on "
+                                       "inputs normalized by 0.1307:0.3081"));
+}
+
+TEST_F(Notes, WhatContradictsTheFileIsSaid) {
+  const std::string data = spec("mnist");
+  ASSERT_THAT(train(write_model("1x12x12", "10"), data, {"--label-smoothing", "0.1"}), Succeeds());
+  const auto eval = [&](const Names& more) {
+    Names command{"eval", path("out.onnx"), "--data", data};
+    command.insert(command.end(), more.begin(), more.end());
+    return run_graft(command).error;
+  };
+  EXPECT_THAT(eval({}),
+              HasSubstr("the loss is cross_entropy:label_smoothing=0.1, as the file says"));
+  EXPECT_THAT(eval({"--loss", "cross_entropy"}),
+              HasSubstr("trained with --loss cross_entropy:label_smoothing=0.1, this command says "
+                        "cross_entropy"));
+  change("out.onnx", "graft.sample", "3x32x32");
+  EXPECT_THAT(eval({}), HasSubstr("trained on samples of 3x32x32, these are 1x12x12"));
+}
+
+TEST_F(Notes, PredictWantsScores) {
+  ASSERT_THAT(run_graft({"new", "lenet", "--out", path("lenet.onnx")}), Succeeds());
+  ASSERT_THAT(
+      run_graft({"edit", path("lenet.onnx"), "--truncate", "pool2", "--out", path("cut.onnx")}),
+      Succeeds());
+  EXPECT_THAT(run_graft({"predict", path("cut.onnx"), "--data", write_mnist(4, 28)}),
+              FailsWith(2, "predict names the best of scores [N,C]"));
+}
+
+TEST(ClassNames, AreReadAsPythonPrintsThem) {
+  EXPECT_THAT(cli::names_from_python(R"({0: 'a', 1: "it's", 2: 'back\\slash', 3: ''})"),
+              ElementsAre("a", "it's", R"(back\slash)", ""));
+  EXPECT_THAT(cli::names_from_python("['a', 'b']"), ElementsAre("a", "b"));
+  const Names odd{"it's", R"(a\b)", "\"", ""};
+  EXPECT_EQ(cli::names_from_python(cli::names_to_python(odd)), odd);
+  for (const char* text : {"", "{", "{0: 'a'", "{1: 'a'}", "{0: a}", "{0: 'a'} x", "{0 'a'}",
+                           "['a' 'b']", "{0: 'a\\", "[1]"}) {
+    EXPECT_THAT(cli::names_from_python(text), IsEmpty()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace graft
