@@ -6,8 +6,8 @@
 
 #include "graft/version.h"
 #include "tools/graft/arguments.h"
-#include "tools/graft/format_internal.h"
 #include "tools/graft/class_names.h"
+#include "tools/graft/format_internal.h"
 #include "tools/graft/verbosity.h"
 
 namespace graft::cli {
