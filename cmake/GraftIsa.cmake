@@ -62,8 +62,8 @@ function(graft_add_isa isa)
   get_target_property(libraries graft_ops LINK_LIBRARIES)
   target_link_libraries(${target} PRIVATE ${libraries})
   # objcopy leaves names global that are unique in the process: GCC makes them of some statics.
-  target_compile_options(${target} PRIVATE ${graft_isa_flags_${isa}} -Wno-psabi
-                         $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>
+  target_compile_options(${target} PRIVATE ${graft_isa_flags_${isa}}
+                         "$<$<CXX_COMPILER_ID:GNU>:-Wno-psabi;-fno-gnu-unique>"
                          -ffunction-sections -fdata-sections -fno-lto)
   set(script "${CMAKE_CURRENT_BINARY_DIR}/${target}.ld")
   file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT "\

@@ -1,6 +1,6 @@
 include(GraftIsa)
 
-# graft_register_ops([ONCE file...]): to call in core/ops, after graft_library(ops ...).
+# graft_register_ops([ONCE file or room...]): to call in core/ops, after graft_library(ops ...).
 #
 # Every F.cpp in a room of core/ops that defines
 #     void register_F(OpRegistry& ...)
@@ -10,8 +10,8 @@ include(GraftIsa)
 # faster backend register first, so that they are tried first. No list names what is there.
 #
 # A portable build compiles kernels and what they are made of once more for each set of graft_isas():
-# as_f32.cpp and all files of the rooms that hold no rows, but those of ONCE, of which a process has
-# one.
+# as_f32.cpp and all files of the rooms that hold no rows, but for ONCE: what a process has one of,
+# and what would not be faster.
 function(graft_register_ops)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "ONCE")
   get_target_property(sources graft_ops SOURCES)
@@ -27,8 +27,9 @@ function(graft_register_ops)
   set(set_sources ${sources})
   list(FILTER set_sources INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/([a-z]+/.*|as_f32)\\.cpp$")
   list(FILTER set_sources EXCLUDE REGEX "_(cuda|lowering|samples)\\.cpp$")
-  list(TRANSFORM arg_ONCE PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
-  list(REMOVE_ITEM set_sources ${arg_ONCE})
+  foreach(once IN LISTS arg_ONCE)
+    list(FILTER set_sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${once}(/|$)")
+  endforeach()
 
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
