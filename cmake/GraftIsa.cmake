@@ -70,7 +70,10 @@ function(graft_add_isa isa)
 SECTIONS {
   .text_@isa@ 0 : { *(.text .text.*) }
   .eh_frame 0 : { KEEP(*(.eh_frame)) }
+  .init_array 0 : { *(.init_array .init_array.* .ctors .ctors.*) }
 }
+ASSERT(SIZEOF(.init_array) == 0, \"kernels hold objects that are made when the program is loaded: \
+that would run @isa@ code on any processor; make them constexpr, or static in a function\")
 ")
   set(joined "${CMAKE_CURRENT_BINARY_DIR}/${target}_joined.o")
   set(object "${CMAKE_CURRENT_BINARY_DIR}/${target}.o")

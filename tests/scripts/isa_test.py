@@ -88,18 +88,27 @@ class SmallLibrary(Mixed):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.build = Path(cls.folder.name)
-        run(CMAKE, "-S", SOURCE / "tests/isa", "-B", cls.build, f"-DGRAFT_SOURCE={SOURCE}",
-            f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DCMAKE_BUILD_TYPE=Release")
-        run(CMAKE, "--build", cls.build)
+        cls.configure_and_build()
         cls.program = cls.build / "program"
-        cls.best = next((isa for isa in ("avx512", "avx2") if cpu_runs(isa)), "baseline")
 
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
 
+    @classmethod
+    def configure_and_build(cls, early="OFF"):
+        run(CMAKE, "-S", SOURCE / "tests/isa", "-B", cls.build, f"-DGRAFT_SOURCE={SOURCE}",
+            f"-DCMAKE_CXX_COMPILER={COMPILER}", "-DCMAKE_BUILD_TYPE=Release",
+            f"-DWITH_EARLY_OBJECT={early}")
+        run(CMAKE, "--build", cls.build)
+
     def test_sets_are_kept_apart(self):
         self.check_program(self.program)
+
+    def test_what_would_run_when_the_program_is_loaded_is_refused(self):
+        with self.assertRaisesRegex(AssertionError, "made when the program is loaded"):
+            self.configure_and_build(early="ON")
+        self.configure_and_build()
 
     def test_objects_show_one_name(self):
         for isa in ("avx2", "avx512"):
