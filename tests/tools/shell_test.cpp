@@ -125,8 +125,8 @@ TEST_F(Shell, HelpHasGroupsAndAnExample) {
 }
 
 TEST_F(Shell, DoctorSaysWhatIsThere) {
-  const Outcome outcome = run({"/usr/bin/env", "GRAFT_LIMIT=7", "GRAFT_NONSENSE=1", "GRAFT_ISA=",
-                               GRAFT_BINARY, "doctor", "--json"});
+  const Outcome outcome = run({"/usr/bin/env", "GRAFT_LIMIT=7", "GRAFT_NONSENSE=1",
+                               "GRAFT_ISA=", GRAFT_BINARY, "doctor", "--json"});
   ASSERT_THAT(outcome, Succeeds());
   std::map<std::string, nlohmann::json> found;
   std::istringstream lines(outcome.out);
