@@ -5,11 +5,19 @@ set(graft_isa_flags_avx2 -march=x86-64-v3 -mtune=haswell)
 # them lower their clock. Those of core/ops/kernels/lanes.h have 512.
 set(graft_isa_flags_avx512 -march=x86-64-v4 -mtune=icelake-server -mprefer-vector-width=256)
 
+# GNU ld joins objects; beside Clang CMake may have found another linker.
+set(graft_joiner "${CMAKE_LINKER}")
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  find_program(GRAFT_GNU_LD ld.bfd)
+  mark_as_advanced(GRAFT_GNU_LD)
+  set(graft_joiner "${GRAFT_GNU_LD}")
+endif()
+
 # graft_why_one_isa(<variable>): why a portable build has kernels for any processor alone; empty where
 # it has more.
 function(graft_why_one_isa variable)
   set(why "")
-  execute_process(COMMAND "${CMAKE_LINKER}" --help OUTPUT_VARIABLE linker_help ERROR_QUIET)
+  execute_process(COMMAND "${graft_joiner}" --help OUTPUT_VARIABLE linker_help ERROR_QUIET)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" OR NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(why "the processor is ${CMAKE_SYSTEM_PROCESSOR}, and there are more for x86_64 alone")
   elseif(GRAFT_SANITIZE)
@@ -78,7 +86,7 @@ that would run @isa@ code on any processor; make them constexpr, or static in a 
   set(joined "${CMAKE_CURRENT_BINARY_DIR}/${target}_joined.o")
   set(object "${CMAKE_CURRENT_BINARY_DIR}/${target}.o")
   add_custom_command(OUTPUT "${object}"
-    COMMAND "${CMAKE_LINKER}" -r --force-group-allocation --gc-sections -e ${target} -T "${script}"
+    COMMAND "${graft_joiner}" -r --force-group-allocation --gc-sections -e ${target} -T "${script}"
             -o "${joined}" "$<TARGET_OBJECTS:${target}>"
     COMMAND "${CMAKE_OBJCOPY}" --keep-global-symbol=${target} "${joined}" "${object}"
     DEPENDS ${target} "$<TARGET_OBJECTS:${target}>" "${script}"

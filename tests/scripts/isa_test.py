@@ -88,7 +88,12 @@ class SmallLibrary(Mixed):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.build = Path(cls.folder.name)
-        cls.configure_and_build()
+        try:
+            cls.configure_and_build()
+        except AssertionError as error:
+            if "this build has baseline" in str(error):  # and CMake has said why
+                raise unittest.SkipTest(re.search("kernels for any .*", str(error))[0]) from error
+            raise
         cls.program = cls.build / "program"
 
     @classmethod
