@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/ops/as_f32_internal.h"
 #include "core/ops/infer.h"
+#include "core/ops/kernel_sets.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/registry.h"
 
@@ -130,11 +130,12 @@ namespace {
 /// Through f32: by blocks where it can be, so that no operand is in memory twice.
 PreparedKernel find_kernel_as_f32(const Node& node, Device& device) {
   if (device.kind() != DeviceKind::cpu) return {};  // the loops that convert run on the host
-  if (RunFunction run = run_as_f32(node, device)) {
+  static const KernelSet& kernels = chosen_kernel_set();
+  if (RunFunction run = kernels.run_as_f32(node, device)) {
     const KernelRequest request(node, device);
     return {elementwise_kernel(request, std::move(run)), "as_f32"};
   }
-  return prepare_as_f32(node, device);
+  return kernels.prepare_as_f32(node, device);
 }
 
 }  // namespace

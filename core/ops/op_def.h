@@ -67,7 +67,7 @@ struct LayoutRule {
   std::vector<int> inputs = {};
   std::vector<int> outputs = {};
 };
-inline const LayoutRule kElementwise{LayoutRule::Kind::elementwise};
+inline constexpr LayoutRule kElementwise{LayoutRule::Kind::elementwise};
 
 /// Rewrites the node, if it stands in the form of opset `from`, into the newest form; new nodes go
 /// through the builder, which inserts before the node. The node may be left without uses: the pass
@@ -88,8 +88,8 @@ struct MixedPrecision {
   /// The inputs that become bf16; all without any.
   std::vector<int> inputs = {};
 };
-inline const MixedPrecision kProduct{MixedPrecision::Kind::product};
-inline const MixedPrecision kFollows{MixedPrecision::Kind::follows};
+inline constexpr MixedPrecision kProduct{MixedPrecision::Kind::product};
+inline constexpr MixedPrecision kFollows{MixedPrecision::Kind::follows};
 
 /// Multiply-adds of one run of the node: those of its products. Nothing when a shape that they need
 /// is not known. Throws Error{shape} if they overflow.

@@ -13,6 +13,7 @@
 #include "core/base/regex.h"
 #include "core/device/cuda_devices.h"
 #include "core/device/device.h"
+#include "core/ops/kernel_sets.h"
 #include "core/ops/libraries.h"
 #include "data/mnist.h"
 #include "graft/version.h"
@@ -34,6 +35,14 @@ struct Finding {
   std::string advice = {};
 };
 
+#if defined(__AVX512F__)
+constexpr std::string_view kTarget = "avx512";
+#elif defined(__AVX2__)
+constexpr std::string_view kTarget = "avx2";
+#else
+constexpr std::string_view kTarget = "any CPU of its kind";
+#endif
+
 Finding find_build() {
 #ifdef NDEBUG
   const char* const kind = "release";
@@ -42,20 +51,13 @@ Finding find_build() {
   const char* const kind = "debug";
   const char* const advice = "for speed, build with the preset release";
 #endif
-#if defined(__AVX512F__)
-  const char* const target = "avx512";
-#elif defined(__AVX2__)
-  const char* const target = "avx2";
-#else
-  const char* const target = "any CPU of its kind";
-#endif
 #ifdef __clang__
   const char* const compiler = "clang " __clang_version__;
 #else
   const char* const compiler = "g++ " __VERSION__;
 #endif
   return {"build",
-          text("Graft ", kVersion, ", ", kind, ", compiled for ", target, " by ", compiler),
+          text("Graft ", kVersion, ", ", kind, ", compiled for ", kTarget, " by ", compiler),
           advice};
 }
 
@@ -93,13 +95,24 @@ std::string cpu_features() {
 }
 
 Finding find_cpu() {
-  Finding finding{"CPU", cpu().description() + "; " + cpu_features()};
-#if defined(__x86_64__) && !defined(__AVX512F__)
-  if (__builtin_cpu_supports("avx512f") != 0) {
-    finding.advice = "it has AVX-512, the build does not use it: configure with -DGRAFT_NATIVE=ON";
+  return {"CPU", cpu().description() + "; " + cpu_features()};
+}
+
+/// What they are compiled for, and how that was chosen.
+Finding find_kernels() {
+  try {
+    const Isa used = chosen_kernel_set().isa;
+    Finding finding{"kernels", "for " + describe_kernel_sets()};
+    const Isa best = best_isa(read_cpuid());
+    if (kernel_sets().size() > 1 ? used < best : best == Isa::avx512 && kTarget != "avx512") {
+      finding.advice = text("this CPU runs ", name(best), ": ",
+                            kernel_sets().size() > 1 ? "leave out GRAFT_ISA for speed"
+                                                     : "configure with -DGRAFT_NATIVE=ON");
+    }
+    return finding;
+  } catch (const Error& error) {
+    return {"kernels", "none: nothing can run", error.what()};
   }
-#endif
-  return finding;
 }
 
 Finding find_threads(const CgroupLimits& limits) {
@@ -169,7 +182,7 @@ Finding find_environment(const CLI::App& root) {
     const std::string line = *at;
     if (!line.starts_with("GRAFT_")) continue;
     const std::string name = line.substr(0, line.find('='));
-    bool is_option = false;
+    bool is_option = name == "GRAFT_ISA";
     for (const CLI::App* verb : verbs_of(root)) {
       for (const CLI::Option* option : verb->get_options()) {
         const std::vector<std::string> names = environment_names(verb->get_name(), *option);
@@ -186,6 +199,7 @@ std::vector<Finding> examine(const CLI::App& root) {
   const CgroupLimits limits = read_cgroup_limits();
   return {find_build(),
           find_cpu(),
+          find_kernels(),
           {"speed", short_count(measure_fma_peak()) + "FLOP/s in f32 on all threads"},
           find_threads(limits),
           find_memory(limits),

@@ -15,8 +15,16 @@ constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(float));
 /// Independent chains hide the latency of an FMA: 4 cycles, 2 a cycle need at least 8.
 constexpr int kChains = 12;
 
+// In a portable build the processor chooses among copies, as the kernels are chosen.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__AVX2__) && !defined(__SANITIZE_ADDRESS__)
+#define GRAFT_FOR_EACH_PROCESSOR \
+  [[gnu::target_clones("arch=skylake-avx512", "arch=haswell", "default")]]
+#else
+#define GRAFT_FOR_EACH_PROCESSOR
+#endif
+
 /// Returns a sum of all results, so that none is optimised away.
-float multiply_add(std::int64_t rounds) {
+GRAFT_FOR_EACH_PROCESSOR float multiply_add(std::int64_t rounds) {
   Vector sums[kChains];
   for (int c = 0; c < kChains; ++c) sums[c] = Vector{} + static_cast<float>(c);
   const Vector factor = Vector{} + 0.999F;

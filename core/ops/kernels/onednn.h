@@ -17,8 +17,9 @@ namespace graft {
 dnnl::engine& onednn_engine();
 dnnl::stream& onednn_stream();
 
-/// Keeps oneDNN from instructions that this machine claims and does not run (it would die of
-/// SIGILL), unless the environment names its instructions (ONEDNN_MAX_CPU_ISA). Whether it did.
+/// Keeps oneDNN to the instructions that GRAFT_ISA names, and from those that this machine claims
+/// and does not run (it would die of SIGILL), unless the environment names oneDNN's own
+/// (ONEDNN_MAX_CPU_ISA). Whether it did.
 bool settle_onednn_isa() noexcept;
 
 /// Whether oneDNN takes axes of these sizes: from 2^32 elements along one it divides by zero.

@@ -3,6 +3,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <cstdlib>
+#include <string_view>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -32,13 +33,21 @@ bool has_amx_without_tiles() {
 #endif
 }
 
+bool keep_to(dnnl::cpu_isa isa) {
+  return dnnl::set_max_cpu_isa(isa) == dnnl::status::success;
+}
+
 }  // namespace
 
 bool settle_onednn_isa() noexcept {
-  const bool is_chosen =
-      std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr;
-  if (is_chosen || !has_amx_without_tiles()) return false;
-  return dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_fp16) == dnnl::status::success;
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr) {
+    return false;
+  }
+  const char* const wanted = std::getenv("GRAFT_ISA");
+  const std::string_view isa = wanted == nullptr ? "" : wanted;
+  if (isa == "baseline") return keep_to(dnnl::cpu_isa::sse41);  // the least that it has
+  if (isa == "avx2") return keep_to(dnnl::cpu_isa::avx2);
+  return has_amx_without_tiles() && keep_to(dnnl::cpu_isa::avx512_core_fp16);
 }
 
 }  // namespace graft

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/base/isa.h"
+#include "core/ops/kernel.h"
+
+namespace graft {
+
+class KernelRegistry;
+
+/// The CPU's kernels, compiled for one set of instructions, and those of all other devices.
+struct KernelSet {
+  Isa isa;
+  void (*add_to)(KernelRegistry& registry);
+  /// What makes kernels for f16 and bf16 of those for f32 (as_f32_internal.h).
+  RunFunction (*run_as_f32)(const Node& node, Device& device);
+  PreparedKernel (*prepare_as_f32)(const Node& node, Device& device);
+};
+
+/// Those of this build, in rising order (adr/0043): one, or in a portable build for x86-64 several.
+std::span<const KernelSet> kernel_sets();
+
+/// The one that runs: the best for this processor, or that named by the environment variable
+/// GRAFT_ISA. Throws what choose_isa throws.
+const KernelSet& chosen_kernel_set();
+
+/// "avx2, the best for this processor, of baseline, avx2, avx512". Throws as chosen_kernel_set.
+std::string describe_kernel_sets();
+
+}  // namespace graft
