@@ -39,6 +39,7 @@ TrainOptions options_of(const Arguments& arguments) {
       loss_from_name(arguments.loss.name == "auto" ? "cross_entropy" : arguments.loss.name);
   options.loss.label_smoothing = arguments.loss.label_smoothing;
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
+  options.groups = make_groups(arguments.optimizer);
   options.output = arguments.loss.output;
   options.trainable = arguments.trainable;
   options.freeze = arguments.freeze;

@@ -17,6 +17,8 @@ float find_rate_for(const TrainArguments& arguments, const Loss& loss, Model& mo
   TrainArguments searching = arguments;
   searching.optimizer.finds_lr = false;
   searching.schedule = {.name = "constant"};
+  searching.stages.unfreeze.clear();  // all as it is in the end
+  searching.ema = 0.0F;
   searching.accumulate = 1;
   Trainer trainer(model, make_options(searching, loss, loader.dataset().size()));
   RateFound result = find_rate(trainer, loader);

@@ -50,10 +50,24 @@ Json json_of(const CLI::Option& option) {
   }
   if (option.get_items_expected_max() == 0) return true;  // a flag
   const std::vector<std::string>& results = option.results();
-  if (option.get_items_expected_max() == 1) return json_of(results.back());
+  const bool is_joined = option.get_delimiter() != '\0';
+  if (option.get_items_expected_max() == 1 || (results.size() == 1 && !is_joined)) {
+    return json_of(results.back());
+  }
   Json list = Json::array();
   for (const std::string& result : results) list.push_back(json_of(result));
   return list;
+}
+
+/// What the option came to, with what it says by pattern: [0.05, "head.*=0.5"].
+Json with_patterns(const Json& value, const CLI::Option& option) {
+  const bool is_joined = option.get_delimiter() != '\0';
+  if (option.get_items_expected_max() == 1 || is_joined) return value;
+  Json list = Json::array({value});
+  for (const std::string& result : option.results()) {
+    if (result.find('=') != std::string::npos) list.push_back(result);
+  }
+  return list.size() == 1 ? value : list;
 }
 
 std::string text_of(const Json& value) {
@@ -64,6 +78,23 @@ std::string text_of(const Json& value) {
 bool is_same(const Json& a, const Json& b) {
   if (!a.is_number() || !b.is_number()) return a == b;
   return a == b || a.get<float>() == b.get<float>();
+}
+
+/// Of an option that is said several times, a run has recorded too what its number came to where
+/// the command left it open: [0.05, "head.*=0.5"].
+bool is_same_list(const Json& given, const Json& recorded) {
+  const auto list_of = [](const Json& value) {
+    return value.is_array() ? value : Json::array({value});
+  };
+  const Json mine = list_of(given);
+  const Json theirs = list_of(recorded);
+  const auto holds = [](const Json& list, const Json& item) {
+    return std::ranges::any_of(list, [&](const Json& other) { return is_same(item, other); });
+  };
+  return std::ranges::all_of(mine, [&](const Json& item) { return holds(theirs, item); }) &&
+         std::ranges::all_of(theirs, [&](const Json& item) {
+           return holds(mine, item) || (item.is_number() && recorded.is_array());
+         });
 }
 
 void take(CLI::Option& option, const Json& value) {
@@ -87,7 +118,8 @@ Json settings_of(const CLI::App& verb, const Json& resolved) {
   for (const CLI::Option* option : verb.get_options()) {
     if (!is_setting(*option)) continue;
     const std::string key = key_of(*option);
-    const Json value = resolved.contains(key) ? resolved[key] : json_of(*option);
+    const Json value =
+        resolved.contains(key) ? with_patterns(resolved[key], *option) : json_of(*option);
     if (!value.is_null()) settings[key] = value;
   }
   return settings;
@@ -119,7 +151,7 @@ std::vector<std::string> contradictions(const CLI::App& verb, const Json& settin
     if (std::ranges::find(free, key) != free.end()) continue;
     const Json given = json_of(*option);
     const Json recorded = settings.contains(key) ? settings[key] : Json();
-    if (is_same(given, recorded) || given == "auto") continue;
+    if (is_same_list(given, recorded) || given == "auto") continue;
     const Json old = recorded.is_null() ? Json("none") : recorded;
     found.push_back(
         text(option->get_name(), " ", text_of(given), " (the run has ", text_of(old), ")"));
