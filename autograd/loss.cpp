@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "autograd/joint_loss.h"
 #include "core/ops/builder.h"
 
 namespace graft {
@@ -156,7 +157,10 @@ const Row& row_of(std::string_view name) {
   return *at;
 }
 
+/// Of the first part, where there are several.
 Targets targets_of(const Loss& loss) {
+  if (!loss.parts.empty()) return targets_of(loss.parts.front());
+  if (loss.joint || is_in_graph(loss)) return Targets::any;
   return loss.formula ? loss.targets : row_of(loss.name).targets;
 }
 
@@ -206,8 +210,9 @@ Expr fitting_target(const Loss& loss, const Expr& prediction, const Expr& target
   return are_classes(targets) ? target : cast(reshape(target, wanted), prediction.dtype());
 }
 
-Expr call_formula(const Loss& loss, const Expr& prediction, const Expr& target) {
-  const Expr result = loss.formula(prediction, target);
+}  // namespace
+
+Expr checked_scalar(const Loss& loss, const Expr& result, const Expr& prediction) {
   if (!result) fail(ErrorKind::argument, loss.name, ": the formula gives nothing, wanted a scalar");
   if (result.rank() != 0 || result.dtype() != prediction.dtype()) {
     fail(result.rank() != 0 ? ErrorKind::shape : ErrorKind::type, loss.name, ": the formula gives ",
@@ -216,8 +221,6 @@ Expr call_formula(const Loss& loss, const Expr& prediction, const Expr& target) 
   }
   return result;
 }
-
-}  // namespace
 
 std::vector<std::string> loss_names() {
   std::vector<std::string> names;
@@ -250,7 +253,7 @@ std::int64_t class_count(const Loss& loss, const Shape& prediction) {
 
 Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target) {
   const Expr fitting = fitting_target(loss, prediction, target);
-  return loss.formula ? call_formula(loss, prediction, fitting)
+  return loss.formula ? checked_scalar(loss, loss.formula(prediction, fitting), prediction)
                       : row_of(loss.name).build(loss, prediction, fitting);
 }
 
@@ -271,10 +274,11 @@ void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t cl
 }
 
 std::int64_t count_judged(const Loss& loss, const Tensor& target) {
-  if (!loss.ignore_index) return target.size();
+  const std::optional<std::int64_t>& ignored = part_of(loss, 0).ignore_index;
+  if (!ignored) return target.size();
   if (&target.device() != &cpu()) return count_judged(loss, target.to(cpu()));
   const auto labels = target.values<const std::int64_t>();
-  return target.size() - std::ranges::count(labels, *loss.ignore_index);
+  return target.size() - std::ranges::count(labels, *ignored);
 }
 
 }  // namespace graft

@@ -28,6 +28,11 @@ enum class Targets {
 /// element type. All types and shapes are known.
 using LossFormula = std::function<Expr(const Expr& prediction, const Expr& target)>;
 
+/// A loss as a formula over several outputs, in the order of Loss::outputs, and all targets of the
+/// batch. Returns a scalar of the first output's element type.
+using JointFormula =
+    std::function<Expr(const std::vector<Expr>& outputs, const std::vector<Expr>& targets)>;
+
 /// What becomes of the losses of all elements, or of all predictions.
 enum class Reduction { mean, sum };
 
@@ -64,6 +69,13 @@ struct Loss {
   /// Of a loss of the program's own (custom_loss), whose name is free; empty for all others.
   LossFormula formula = {};
   Targets targets = Targets::any;
+  /// The model's outputs that the loss judges, where it names them (joint_loss, sum_of); of
+  /// graph_loss the one that holds the loss.
+  std::vector<std::string> outputs = {};
+  JointFormula joint = {};
+  /// Of sum_of: what is added up, one an output, each times its weight.
+  std::vector<Loss> parts = {};
+  std::vector<float> part_weights = {};
 };
 
 /// Logits [N,C] or [N,C,d...] against class indices i64 [N] or [N,d...].
@@ -134,6 +146,10 @@ Loss loss_from_name(std::string_view name);
 ///     cross_entropy:label_smoothing=0.1:ignore_index=255:weights=1,2.5,1
 ///     bce_with_logits:pos_weight=3
 ///
+/// graph:OUTPUT is graph_loss, and OUTPUT=[WEIGHT*]NAME...[+OUTPUT=...] is sum_of:
+///
+///     scores=cross_entropy+boxes=0.5*huber:delta=2
+///
 /// Throws Error{argument}, listing what the loss takes, for anything else.
 Loss loss_from_spec(std::string_view spec);
 /// A line for each loss that `loss_from_spec` reads: "huber[:delta=NUMBER][:reduction=mean|sum]".
@@ -152,11 +168,9 @@ std::int64_t class_count(const Loss& loss, const Shape& prediction);
 /// Throws Error{shape} or Error{type} naming both sides if target and prediction do not fit, or if
 /// a formula gives no scalar of the prediction's type; and what the formula throws.
 Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target);
-
 /// Throws Error{argument} naming the first class index that is outside [0, classes); those of
 /// sequences may be negative. Losses whose targets are no classes are not checked.
 void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes);
-
 /// How many of the targets count: all, but those of `ignore_index`.
 std::int64_t count_judged(const Loss& loss, const Tensor& target);
 

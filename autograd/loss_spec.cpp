@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/loss.h"
+#include "autograd/joint_loss.h"
 #include "core/base/error.h"
 
 namespace graft {
@@ -132,7 +132,9 @@ std::string usage(std::string_view loss) {
 
 }  // namespace
 
-Loss loss_from_spec(std::string_view spec) {
+namespace {
+
+Loss one_from_spec(std::string_view spec) {
   Loss loss = loss_from_name(take_part(spec, ':'));
   while (!spec.empty()) {
     std::string_view value = take_part(spec, ':');
@@ -148,6 +150,41 @@ Loss loss_from_spec(std::string_view spec) {
     key->set(loss, {loss.name, name, value});
   }
   return loss;
+}
+
+/// Of OUTPUT=[WEIGHT*]NAME....
+LossTerm term_from_spec(std::string_view spec) {
+  const std::string_view whole = spec;
+  const std::size_t split = spec.find('=');
+  if (split == spec.npos || split == 0) {
+    fail(ErrorKind::argument, "loss '", whole, "', wanted OUTPUT=LOSS or OUTPUT=WEIGHT*LOSS");
+  }
+  LossTerm term{.output = std::string(take_part(spec, '='))};
+  if (const std::size_t star = spec.find('*'); star != spec.npos) {
+    term.weight = parse<float>({term.output, "weight", spec.substr(0, star)}, spec.substr(0, star),
+                               "a finite number");
+    spec.remove_prefix(star + 1);
+  }
+  term.loss = one_from_spec(spec);
+  return term;
+}
+
+/// "cross_entropy:weights=1,2" is one loss, "scores=cross_entropy" a sum of one.
+bool names_outputs(std::string_view spec) {
+  return spec.substr(0, spec.find(':')).find('=') != spec.npos;
+}
+
+}  // namespace
+
+Loss loss_from_spec(std::string_view spec) {
+  constexpr std::string_view kGraph = "graph:";
+  if (spec.starts_with(kGraph) && spec.size() > kGraph.size()) {
+    return graph_loss(std::string(spec.substr(kGraph.size())));
+  }
+  if (!names_outputs(spec)) return one_from_spec(spec);
+  std::vector<LossTerm> terms;
+  while (!spec.empty()) terms.push_back(term_from_spec(take_part(spec, '+')));
+  return sum_of(terms);
 }
 
 std::vector<std::string> loss_usages() {

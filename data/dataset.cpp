@@ -19,6 +19,7 @@ void check(const DatasetInfo& info) {
   if (info.inputs.empty()) fail(ErrorKind::argument, "data set: a sample needs an input");
   for (const SampleField& field : info.inputs) check_field(field);
   check_field(info.target);
+  for (const SampleField& field : info.further_targets) check_field(field);
   if (info.classes < 0) {
     fail(ErrorKind::argument, "data set: ", info.classes, " classes, wanted 0 or more");
   }
@@ -55,7 +56,16 @@ Batch make_batch(const DatasetInfo& info, std::int64_t size) {
   batch.inputs.reserve(info.inputs.size());
   for (const SampleField& field : info.inputs) batch.inputs.push_back(rows_of(field, size));
   batch.target = rows_of(info.target, size);
+  for (const SampleField& field : info.further_targets) {
+    batch.further_targets.push_back(rows_of(field, size));
+  }
   return batch;
+}
+
+std::vector<Tensor> targets_of(const Batch& batch) {
+  std::vector<Tensor> targets{batch.target};
+  targets.insert(targets.end(), batch.further_targets.begin(), batch.further_targets.end());
+  return targets;
 }
 
 void check_labels(const Dataset& dataset, std::int64_t classes) {

@@ -32,6 +32,8 @@ struct DatasetInfo {
   std::int64_t size = 0;
   std::vector<SampleField> inputs;
   SampleField target;
+  /// Targets of models that are judged by several, behind the first.
+  std::vector<SampleField> further_targets = {};
   /// Labels are in [0, classes) when the target is one class index (an i64 scalar); otherwise 0.
   std::int64_t classes = 0;
   /// One name a class, or empty when they are not known.
@@ -43,7 +45,11 @@ struct Batch {
   std::vector<Tensor> inputs;
   Tensor target;
   std::int64_t size = 0;
+  std::vector<Tensor> further_targets = {};
 };
+
+/// The first target and those behind it.
+std::vector<Tensor> targets_of(const Batch& batch);
 
 /// Memory for `size` samples, not initialised. Throws Error{memory}.
 Batch make_batch(const DatasetInfo& info, std::int64_t size);
@@ -63,6 +69,11 @@ class SampleRow {
   template <class T>
   std::span<T> target() const {
     return part(batch_->target.values<T>());
+  }
+  /// Those of target `i` of the further ones.
+  template <class T>
+  std::span<T> further_target(std::size_t i) const {
+    return part(batch_->further_targets[i].values<T>());
   }
 
  private:

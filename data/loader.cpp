@@ -55,6 +55,9 @@ Batch first_rows(const Batch& all, std::int64_t rows) {
   part.size = rows;
   for (const Tensor& input : all.inputs) part.inputs.push_back(first_rows(input, rows));
   part.target = first_rows(all.target, rows);
+  for (const Tensor& target : all.further_targets) {
+    part.further_targets.push_back(first_rows(target, rows));
+  }
   return part;
 }
 

@@ -10,8 +10,12 @@ namespace {
 
 class TensorDataset final : public Dataset {
  public:
-  TensorDataset(DatasetInfo info, std::vector<NamedSamples> inputs, NamedSamples target)
-      : Dataset(std::move(info)), inputs_(std::move(inputs)), target_(std::move(target)) {}
+  TensorDataset(DatasetInfo info, std::vector<NamedSamples> inputs, NamedSamples target,
+                std::vector<NamedSamples> further)
+      : Dataset(std::move(info)),
+        inputs_(std::move(inputs)),
+        target_(std::move(target)),
+        further_(std::move(further)) {}
 
   void read(std::int64_t index, const SampleRow& row) const override {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -20,6 +24,11 @@ class TensorDataset final : public Dataset {
     }
     visit_dtype(AllTypes{}, target_.values.dtype(),
                 [&]<class T>() { copy_sample(target_.values, index, row.target<T>()); });
+    for (std::size_t i = 0; i < further_.size(); ++i) {
+      visit_dtype(AllTypes{}, further_[i].values.dtype(), [&]<class T>() {
+        copy_sample(further_[i].values, index, row.further_target<T>(i));
+      });
+    }
   }
 
  private:
@@ -31,6 +40,7 @@ class TensorDataset final : public Dataset {
 
   std::vector<NamedSamples> inputs_;
   NamedSamples target_;
+  std::vector<NamedSamples> further_;
 };
 
 /// Throws Error{type} naming the first integer that `wanted` cannot hold: a cast would wrap it.
@@ -94,8 +104,9 @@ std::int64_t checked_classes(const NamedSamples& target, std::int64_t classes) {
 }  // namespace
 
 std::shared_ptr<Dataset> tensor_dataset(std::vector<NamedSamples> inputs, NamedSamples target,
-                                        std::int64_t classes) {
+                                        std::int64_t classes, std::vector<NamedSamples> further) {
   for (NamedSamples& input : inputs) input.values = as_sample_type(input);
+  for (NamedSamples& more : further) more.values = as_sample_type(more);
   target.values = as_sample_type(target);
   if (target.values.rank() == 0) {
     fail(ErrorKind::shape, "tensor data set: '", target.name, "' is ", target.values,
@@ -105,9 +116,13 @@ std::shared_ptr<Dataset> tensor_dataset(std::vector<NamedSamples> inputs, NamedS
   info.size = target.values.shape()[0];
   for (const NamedSamples& input : inputs) info.inputs.push_back(field_of(input, info.size));
   info.target = field_of(target, info.size);
+  for (const NamedSamples& more : further) {
+    info.further_targets.push_back(field_of(more, info.size));
+  }
   const bool is_label = info.target.dtype == DType::i64 && info.target.shape.rank() == 0;
   info.classes = is_label ? checked_classes(target, classes) : classes;
-  return std::make_shared<TensorDataset>(std::move(info), std::move(inputs), std::move(target));
+  return std::make_shared<TensorDataset>(std::move(info), std::move(inputs), std::move(target),
+                                         std::move(further));
 }
 
 }  // namespace graft

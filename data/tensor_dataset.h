@@ -20,12 +20,12 @@ struct NamedSamples {
 };
 
 /// Samples that lie in tensors. An i64[N] target holds class indices: `classes` is their number, or
-/// 0 for the highest label plus one. Elements become the type that is wanted, once; those that have
-/// it are shared, not copied.
-/// Throws Error{shape} if the tensors do not all have the same N, Error{type} for elements that
-/// cannot be converted, and for floats where integers are wanted, Error{argument} if a label is not
-/// in [0, classes).
+/// 0 for the highest label plus one; `further_targets` are as they are. Elements become the type
+/// that is wanted, once; those that have it are shared, not copied. Throws Error{shape} if the
+/// tensors do not all have the same N, Error{type} for elements that cannot be converted, and for
+/// floats where integers are wanted, Error{argument} if a label is not in [0, classes).
 std::shared_ptr<Dataset> tensor_dataset(std::vector<NamedSamples> inputs, NamedSamples target,
-                                        std::int64_t classes = 0);
+                                        std::int64_t classes = 0,
+                                        std::vector<NamedSamples> further_targets = {});
 
 }  // namespace graft

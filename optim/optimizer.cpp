@@ -160,6 +160,14 @@ void set_weight_decay(Optimizer& optimizer, float weight_decay) {
   set_setting(optimizer, "weight_decay", weight_decay);
 }
 
+std::optional<float> weight_decay(const Optimizer& optimizer) {
+  const auto get = []<class T>(const T& o) -> std::optional<float> {
+    if constexpr (HasRow<T>) return o.weight_decay;
+    return std::nullopt;
+  };
+  return std::visit(get, optimizer);
+}
+
 void check(const Optimizer& optimizer) {
   std::visit(
       [](const auto& o) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -170,6 +171,8 @@ void set_learning_rate(Optimizer& optimizer, float lr);
 void set_setting(Optimizer& optimizer, std::string_view setting, float value);
 void set_momentum(Optimizer& optimizer, float momentum);
 void set_weight_decay(Optimizer& optimizer, float weight_decay);
+/// nullopt for one that has no such setting.
+std::optional<float> weight_decay(const Optimizer& optimizer);
 
 /// Throws Error{argument} naming the setting that makes no sense (a negative rate, beta outside
 /// [0,1), Nesterov without momentum, a missing formula).

@@ -34,6 +34,8 @@ struct Schedule {
   /// last value stays. Throws Error{argument} if a setting makes no sense, or if `total` is needed
   /// and not above 0.
   float factor(std::int64_t step, std::int64_t total) const;
+
+  bool operator==(const Schedule& other) const = default;
 };
 
 /// The base rate in every update.

@@ -4,6 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "train/averages.h"
+
 namespace graft {
 namespace {
 
@@ -32,11 +34,12 @@ const Value* owner_of(const Graph& graph, const std::string& name) {
   return best;
 }
 
-/// What a tensor is whose name goes on with `rest` behind its owner's: a master, or the one of
-/// `kept` that it is called; empty for what no step keeps of that owner. A name that was taken has
-/// a number behind it.
+/// What a tensor is whose name goes on with `rest` behind its owner's: an average, a master, or the
+/// one of `kept` that it is called; empty for what no step keeps of that owner. A name that was
+/// taken has a number behind it.
 std::string kind_of(std::string_view rest, const Value& owner, bool trains,
-                    const std::vector<std::string>& kept) {
+                    const std::vector<std::string>& kept, bool has_averages) {
+  if (has_averages && rest.starts_with(kAverage)) return std::string(kAverage);
   if (is_half(owner.dtype()) && rest.starts_with(kMaster)) {
     const std::size_t end = rest.find('.');
     if (end == std::string_view::npos) return std::string(kMaster);
@@ -80,13 +83,14 @@ void check_weights(const std::map<std::string, Tensor>& wanted,
 void check_optimizer_state(const Graph& graph, const Trained& trained, const TrainOptions& options,
                            const TrainState& state) {
   std::vector<std::string> kept = kept_names(options);
+  const bool has_averages = options.ema > 0.0F;
   std::set<std::string> found;
   for (const auto& [name, tensor] : state.optimizer) {
     const Value* const owner = owner_of(graph, name);
     const std::string kind = owner == nullptr
                                  ? ""
                                  : kind_of(name.substr(owner->name().size() + 1), *owner,
-                                           trains(trained, owner->name()), kept);
+                                           trains(trained, owner->name()), kept, has_averages);
     if (kind.empty()) {
       fail(ErrorKind::argument, "the state holds '", name,
            "', which no parameter that trains here has: it is of other parameters or another "
@@ -102,10 +106,12 @@ void check_optimizer_state(const Graph& graph, const Trained& trained, const Tra
   if (state.updates < 0 || state.total_updates < 0) {
     fail(ErrorKind::argument, "the state has ", state.updates, " updates of ", state.total_updates);
   }
-  const auto is_narrow = [&](const std::string& name) {
-    return is_half(graph.find(name)->dtype());
+  const auto has_begun_narrow = [&](const std::string& name) {
+    const UpdateGroup* const group = trained.updates.find(name);
+    return is_half(graph.find(name)->dtype()) && (group == nullptr || group->start < state.updates);
   };
-  if (std::ranges::any_of(trained.parameters, is_narrow)) kept.emplace_back(kMaster);
+  if (std::ranges::any_of(trained.parameters, has_begun_narrow)) kept.emplace_back(kMaster);
+  if (has_averages) kept.emplace_back(kAverage);
   for (const std::string& kind : kept) {
     if (state.updates == 0 || found.contains(kind)) continue;
     fail(ErrorKind::argument, "the state lacks what the optimizer keeps as '", kind,

@@ -103,6 +103,7 @@ TrainableModel prepare_training(const Model& model, const TrainOptions& options,
   passes::run_passes(passes::kNewestForm, made.model.graph(), context);
   made.trained.ties = tie_initializers(made.model.graph(), options.tied);
   mark_variables(made, options);
+  made.trained.updates = group_updates(made.model.graph(), made.trained.parameters, options);
   place(made, host_copies, device(options.device));
   return made;
 }
@@ -123,14 +124,15 @@ void share_with_file(const TrainableModel& trainable, Model& model) {
 CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
                             const CompileRequest& request) {
   const bool trains = request.kind != StepKind::evaluate;
-  StepBuilder step(model, options);
+  StepBuilder step(model, options, request.inputs.size(), request.targets.size());
   Graph& graph = step.graph();
   passes::PassContext context{
       .device = device(options.device),
       .purpose = trains ? passes::Purpose::training : passes::Purpose::evaluation,
       .precision = trains ? options.precision : Precision::f32,
       .seed = options.seed,
-      .input_types = request.inputs,
+      .frozen = request.trained.updates.frozen(request.updates),
+      .input_types = step.input_types(request.inputs, request.targets),
       .log = request.log};
   const auto add = [&](std::string_view name, const std::function<void()>& stage) {
     passes::run_stage(name, graph, context, [&] {
@@ -143,18 +145,21 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   passes::run_passes(passes::kTrainingForm, graph, context);
   if (trains && step.add_masters(*request.state))
     passes::run_passes(passes::kSettle, graph, context);
-  add("add_loss", [&] { step.add_loss(request.target); });
+  add("add_loss", [&] { step.add_loss(request.targets); });
   passes::run_passes(request.is_exported ? passes::kExportedForward : passes::kForwardWithLoss,
                      graph, context);
   if (trains) {
-    add("add_gradients", [&] { step.add_gradients(request.trained.parameters); });
-    add("add_updates",
-        [&] { step.add_updates(request.kind, request.trained.ties, *request.state); });
+    std::vector<std::string> parameters = request.trained.parameters;
+    std::erase_if(parameters, [&](const std::string& name) {
+      return std::ranges::find(context.frozen, name) != context.frozen.end();
+    });
+    add("add_gradients", [&] { step.add_gradients(parameters); });
+    add("add_updates", [&] { step.add_updates(request.kind, request.trained, *request.state); });
   }
   if (request.is_exported) add("return_variables", [&] { step.return_variables(); });
   passes::run_passes(request.is_exported ? passes::kExportedStep : passes::kWholeStep, graph,
                      context);
-  CompiledGraph result{step.take_graph(), {"loss", "prediction"}, step.judged()};
+  CompiledGraph result{step.take_graph(), {"loss", "prediction"}, step.judged(), step.classes()};
   const std::vector<std::string>& more = step.further_outputs();
   result.outputs.insert(result.outputs.end(), more.begin(), more.end());
   return result;
@@ -175,7 +180,7 @@ Compiled compile(const Model& model, const TrainOptions& options, const CompileR
     plan.repeated_share = kShareWorthItsMemory;
     plan.ample_bytes = kAmpleBytes;
   }
-  return {Plan(std::move(built.graph), plan), std::move(built.outputs)};
+  return {Plan(std::move(built.graph), plan), std::move(built.outputs), std::move(built.classes)};
 }
 
 }  // namespace graft

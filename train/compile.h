@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,13 +37,16 @@ void share_with_file(const TrainableModel& trainable, Model& model);
 
 struct CompileRequest {
   StepKind kind = StepKind::update;
-  /// Of the model's required inputs, in order, and of the loss's target.
+  /// Of the model's required inputs, in order, but for those that take targets (graph_loss); and of
+  /// the loss's targets.
   std::vector<ValueType> inputs;
-  ValueType target;
+  std::vector<ValueType> targets;
   /// Of the parameters; for all kinds but StepKind::evaluate, as is what follows.
   Trained trained = {};
   /// State that it holds is taken from there; new state is added.
   StateTensors* state = nullptr;
+  /// How many were done before the step: groups that start later are frozen in it.
+  std::int64_t updates = std::numeric_limits<std::int64_t>::max();
   /// For other runtimes: in ops of ONNX alone, and the new contents of variables are outputs.
   bool is_exported = false;
   passes::PassLog* log = nullptr;
@@ -53,21 +57,24 @@ struct CompiledGraph {
   /// "loss", "prediction", then the parameters whose gradients follow, or the variables whose new
   /// contents do.
   std::vector<std::string> outputs;
-  /// As StepBuilder::judged.
+  /// As in StepBuilder.
   std::string judged;
+  std::vector<std::int64_t> classes;
 };
 
 struct Compiled {
   Plan plan;
   /// What the plan's outputs are: "loss", "prediction", then the parameters whose gradients follow.
   std::vector<std::string> outputs;
+  std::vector<std::int64_t> classes;
 };
 
 /// Builds the step's graph for batches of given types: forward, loss, gradients, updates. Its
-/// inputs are the model's, then `target`, and, but for StepKind::evaluate, `lr` (f32 scalar) and
-/// `step` (i64 scalar). `model`: in the newest form, what changes between runs marked as variable.
-/// Throws what TrainStep::run says of batches that do not fit and gradients that cannot pass, and
-/// Error{unsupported} if an exported step needs an op that ONNX lacks.
+/// inputs are the model's, then the targets, and, but for StepKind::evaluate, `lr` (f32 scalar) and
+/// `step` (i64 scalar) of each of UpdateGroups::clocks. `model`: in the newest form, what changes
+/// between runs marked as variable. Throws what TrainStep::run says of batches that do not fit and
+/// gradients that cannot pass, and Error{unsupported} if an exported step needs an op that ONNX
+/// lacks.
 CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
                             const CompileRequest& request);
 

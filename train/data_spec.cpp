@@ -56,17 +56,26 @@ std::vector<NamedTensor> load_split(const std::string& path, Split split) {
   return chosen;
 }
 
+constexpr std::array<std::string_view, 5> kTargets{"target", "targets", "label", "labels", "y"};
+
 bool is_target(const std::string& name) {
-  static constexpr std::array<std::string_view, 5> kNames{"target", "targets", "label", "labels",
-                                                          "y"};
-  return std::ranges::find(kNames, name) != kNames.end();
+  return std::ranges::find(kTargets, name) != kTargets.end();
+}
+
+/// "target_boxes": one of several targets, in files that have no plain one.
+bool is_one_target(const std::string& name) {
+  return std::ranges::any_of(
+      kTargets, [&](std::string_view target) { return name.starts_with(text(target, "_")); });
 }
 
 std::shared_ptr<Dataset> open_npz(const std::string& path, Split split, const WantedTypes& wanted) {
   std::vector<NamedSamples> inputs;
   std::vector<NamedSamples> targets;
-  for (NamedTensor& array : load_split(path, split)) {
-    if (is_target(array.name)) {
+  std::vector<NamedTensor> arrays = load_split(path, split);
+  const bool has_plain =
+      std::ranges::any_of(arrays, [](const NamedTensor& array) { return is_target(array.name); });
+  for (NamedTensor& array : arrays) {
+    if (has_plain ? is_target(array.name) : is_one_target(array.name)) {
       const DType type = is_float(array.tensor.dtype()) ? wanted.target : DType::undefined;
       targets.push_back({std::move(array.name), std::move(array.tensor), type});
     } else {
@@ -75,12 +84,15 @@ std::shared_ptr<Dataset> open_npz(const std::string& path, Split split, const Wa
       inputs.push_back({std::move(array.name), std::move(array.tensor), type});
     }
   }
-  if (targets.size() != 1 || inputs.empty()) {
+  if (targets.empty() || (has_plain && targets.size() != 1) || inputs.empty()) {
     fail(ErrorKind::io, path, ": the ", name(split), " split has ", inputs.size(), " inputs and ",
          targets.size(),
-         " targets, wanted at least one input and one array called target, label or y");
+         " targets, wanted at least one input and one array called target, label or y, or several "
+         "called target_NAME");
   }
-  return tensor_dataset(std::move(inputs), std::move(targets.front()));
+  NamedSamples first = std::move(targets.front());
+  targets.erase(targets.begin());
+  return tensor_dataset(std::move(inputs), std::move(first), 0, std::move(targets));
 }
 
 }  // namespace

@@ -21,7 +21,9 @@ struct WantedTypes {
 /// A data set by its spec, as on the command line: what `open_dataset` takes, and `npz:FILE`.
 ///
 /// An npz file holds the samples of each array along its first axis. The target is the array called
-/// "target", "targets", "label", "labels" or "y"; all others are inputs, in the file's order.
+/// "target", "targets", "label", "labels" or "y"; all others are inputs, in the file's order. In
+/// files that have none of these names, those that begin with one and '_' ("target_boxes") are
+/// several targets.
 /// Arrays whose names end in "_train" and "_test" ("x_train", "y_test") belong to those splits;
 /// without such names both splits are the whole file. `wanted` is for npz files: others hold f32
 /// and i64. Throws Error{argument} for an unknown form, Error{io} if an npz file has no target or

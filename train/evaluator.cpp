@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/joint_loss.h"
 #include "core/runtime/recent.h"
 #include "train/compile.h"
 
@@ -22,32 +23,40 @@ struct Sums {
 struct Evaluator::State {
   Model model;  // a copy in the newest form that shares the user's tensors
   TrainOptions options;
-  std::vector<Plan> plans;
+  struct Planned {
+    Plan plan;
+    std::vector<std::int64_t> classes;  // as CompiledGraph::classes
+  };
+  std::vector<Planned> plans;
   std::vector<std::shared_ptr<Metric>> metrics;
 
-  Plan& planned(const std::vector<Tensor>& inputs);
+  Planned& planned(const std::vector<Tensor>& inputs, std::size_t targets);
   void judge(const Batch& batch, Sums& sums);
   Evaluation means(const Sums& sums) const;
 };
 
-Plan& Evaluator::State::planned(const std::vector<Tensor>& inputs) {
-  const auto accepts = [&](const Plan& plan) { return plan.accepts(inputs); };
-  if (Plan* const plan = find_recent(plans, accepts)) return *plan;
+/// `inputs`: those of the model, then the targets.
+Evaluator::State::Planned& Evaluator::State::planned(const std::vector<Tensor>& inputs,
+                                                     std::size_t targets) {
+  const auto accepts = [&](const Planned& planned) { return planned.plan.accepts(inputs); };
+  if (Planned* const planned = find_recent(plans, accepts)) return *planned;
   std::vector<ValueType> types;
   for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
-  const ValueType target = types.back();
-  types.pop_back();
-  const CompileRequest request{
-      .kind = StepKind::evaluate, .inputs = std::move(types), .target = target};
-  return add_recent(plans, compile(model, options, request).plan);
+  const auto first = types.end() - static_cast<std::ptrdiff_t>(targets);
+  const CompileRequest request{.kind = StepKind::evaluate,
+                               .inputs = {types.begin(), first},
+                               .targets = {first, types.end()}};
+  Compiled made = compile(model, options, request);
+  return add_recent(plans, {std::move(made.plan), std::move(made.classes)});
 }
 
 void Evaluator::State::judge(const Batch& batch, Sums& sums) {
+  const std::vector<Tensor> targets = targets_of(batch);
   std::vector<Tensor> inputs = batch.inputs;
-  inputs.push_back(batch.target);
-  Plan& plan = planned(inputs);
+  inputs.insert(inputs.end(), targets.begin(), targets.end());
+  auto& [plan, classes] = planned(inputs, targets.size());
+  check_class_targets(options.loss, targets, classes);
   const Shape& shape = plan.output(1).shape();
-  check_class_targets(options.loss, batch.target, class_count(options.loss, shape));
   plan.run(inputs);
   sums.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
   sums.samples += batch.size;

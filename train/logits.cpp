@@ -71,7 +71,7 @@ bool judges_log_probabilities(const Loss& loss) {
 }
 
 bool makes_probabilities(const Loss& loss, const Value& prediction, const End& end) {
-  if (end.maker == nullptr || loss.formula) return false;
+  if (end.maker == nullptr || loss.formula || loss.joint) return false;
   if (end.maker->is("Sigmoid")) return loss.name == "bce_with_logits" || judges_logits(loss);
   if (!end.maker->is("Softmax") || !(judges_logits(loss) || judges_log_probabilities(loss))) {
     return false;

@@ -4,24 +4,12 @@
 
 #include "autograd/backward.h"
 #include "core/ops/registry.h"
-#include "optim/update.h"
+#include "train/averages.h"
+#include "train/judged.h"
 #include "train/logits.h"
 
 namespace graft {
 namespace {
-
-Value* choose_output(const Graph& graph, const std::string& name) {
-  if (name.empty()) {
-    if (graph.outputs().empty()) fail(ErrorKind::model, "the model has no output");
-    return graph.outputs().front();
-  }
-  std::string valid;
-  for (Value* output : graph.outputs()) {
-    if (output->name() == name) return output;
-    valid += (valid.empty() ? "" : ", ") + output->name();
-  }
-  fail(ErrorKind::argument, "the model has no output '", name, "'; its outputs: ", valid);
-}
 
 /// A gradient as its product wrote it: updates read bf16 themselves.
 Expr unwidened(Builder& builder, const Expr& gradient) {
@@ -52,9 +40,22 @@ void keep(const std::vector<Value*>& values, StateTensors& state, Device& device
 
 }  // namespace
 
-StepBuilder::StepBuilder(const Model& model, const TrainOptions& options)
+StepBuilder::StepBuilder(const Model& model, const TrainOptions& options, std::size_t inputs,
+                         std::size_t targets)
     : graph_(model.graph().clone()), options_(options) {
-  graph_->set_outputs({choose_output(*graph_, options.output)});
+  const std::vector<Value*> labels =
+      inputs_for_targets(*graph_, options.loss, options.output, inputs, targets);
+  JudgedOutputs chosen = choose_outputs(*graph_, options.loss, options.output);
+  graph_->set_outputs(chosen.outputs);
+  judged_outputs_ = std::move(chosen.judged);
+  model_takes_targets_ = !labels.empty();
+  move_inputs_to_end(*graph_, labels);
+}
+
+std::vector<ValueType> StepBuilder::input_types(std::vector<ValueType> inputs,
+                                                const std::vector<ValueType>& targets) const {
+  if (model_takes_targets_) inputs.insert(inputs.end(), targets.begin(), targets.end());
+  return inputs;
 }
 
 void StepBuilder::refuse_open_shapes() const {
@@ -69,10 +70,10 @@ void StepBuilder::refuse_open_shapes() const {
            refusal == nullptr ? "" : text(": ", refusal->why));
     }
   }
-  const Value& prediction = *graph_->outputs().front();
-  if (!prediction.shape() || !prediction.shape()->known()) {
-    fail(ErrorKind::unsupported, "the shape of output '", prediction.name(), "' depends on data (",
-         prediction.type(), "), so it cannot be trained");
+  for (const Value* output : graph_->outputs()) {
+    if (output->shape() && output->shape()->known()) continue;
+    fail(ErrorKind::unsupported, "the shape of output '", output->name(), "' depends on data (",
+         output->type(), "), so it cannot be trained");
   }
 }
 
@@ -81,16 +82,49 @@ bool StepBuilder::add_masters(StateTensors& state) {
   return !masters_.empty();
 }
 
-void StepBuilder::add_loss(const ValueType& target_type) {
-  Value* const prediction = graph_->outputs().front();
-  Value* const target = graph_->add_input(graph_->unique_name("target"), target_type);
-  Builder builder(*graph_, nullptr, "loss/");
-  if (const Node* const end = probabilities_of(options_.loss, *prediction)) {
-    judged_ = "the logits before " + end->label();
+void StepBuilder::add_targets(const std::vector<ValueType>& types) {
+  if (model_takes_targets_) return;
+  for (const ValueType& type : types) {
+    targets_.push_back(graph_->add_input(graph_->unique_name("target"), type));
   }
-  const Expr scores = widened(builder.expr(scores_of(options_.loss, prediction)));
-  const Expr loss = graft::add_loss(options_.loss, scores, builder.expr(target));
-  graph_->set_outputs({loss.value(), widened(builder.expr(prediction)).value()});
+}
+
+/// The model's own loss.
+void StepBuilder::take_graph_loss() {
+  Value* const loss = graph_->outputs()[judged_outputs_.front()];
+  if (!is_float(loss->dtype()) || loss->known_shape().size() != 1) {
+    fail(ErrorKind::shape, "the loss of the model, '", loss->name(), "', is ", loss->type(),
+         ", wanted one float: take a mean or a sum of it in the model");
+  }
+  Builder builder(*graph_, nullptr, "loss/");
+  const Expr scalar = reshape(widened(builder.expr(loss)), Shape{});
+  const Expr prediction = widened(builder.expr(graph_->outputs().front()));
+  classes_.push_back(0);
+  graph_->set_outputs({scalar.value(), prediction.value()});
+}
+
+/// What the loss judges of output `index` of those that it names.
+Expr StepBuilder::score_of(std::size_t index, Builder& builder) {
+  const Loss& loss = part_of(options_.loss, index);
+  Value* const output = graph_->outputs()[judged_outputs_[index]];
+  if (const Node* const end = probabilities_of(loss, *output)) {
+    judged_ += text(judged_.empty() ? "" : ", ", "the logits before ", end->label());
+  }
+  classes_.push_back(class_count(loss, output->known_shape()));
+  return widened(builder.expr(scores_of(loss, output)));
+}
+
+void StepBuilder::add_loss(const std::vector<ValueType>& types) {
+  add_targets(types);
+  if (is_in_graph(options_.loss)) return take_graph_loss();
+  Builder builder(*graph_, nullptr, "loss/");
+  std::vector<Expr> scores;
+  for (std::size_t i = 0; i < judged_outputs_.size(); ++i) scores.push_back(score_of(i, builder));
+  std::vector<Expr> targets;
+  for (Value* target : targets_) targets.push_back(builder.expr(target));
+  const Expr loss = graft::add_loss(options_.loss, scores, targets);
+  const Expr prediction = widened(builder.expr(graph_->outputs().front()));
+  graph_->set_outputs({loss.value(), prediction.value()});
 }
 
 void StepBuilder::add_gradients(const std::vector<std::string>& parameters) {
@@ -118,9 +152,12 @@ void StepBuilder::add_gradients(const std::vector<std::string>& parameters) {
   }
 }
 
-void StepBuilder::add_updates(StepKind kind, const std::vector<Tie>& ties, StateTensors& state) {
-  const Expr lr = add_scalar_input("lr", DType::f32);
-  const Expr step = add_scalar_input("step", DType::i64);
+void StepBuilder::add_updates(StepKind kind, const Trained& trained, StateTensors& state) {
+  std::vector<UpdateInputs> clocks;
+  for (std::size_t i = 0; i < trained.updates.clocks.size(); ++i) {
+    const Expr lr = add_scalar_input("lr", DType::f32);
+    clocks.push_back({lr, add_scalar_input("step", DType::i64)});
+  }
   const bool has_buffers = kind == StepKind::accumulate || kind == StepKind::apply;
   const std::vector<Expr> buffers = has_buffers ? add_gradient_buffers(state) : std::vector<Expr>();
   if (kind == StepKind::accumulate) {
@@ -134,9 +171,13 @@ void StepBuilder::add_updates(StepKind kind, const std::vector<Tie>& ties, State
   if (kind == StepKind::gradients) {
     return_gradients();
   } else {
-    update(lr, step, ties, state);
+    update(clocks, trained, state);
   }
   write_back(*graph_, masters_);
+  if (kind != StepKind::gradients && options_.ema > 0.0F) {
+    keep(add_averages(*graph_, masters_, clocks.front().step, options_.ema, state), state,
+         device(options_.device));
+  }
   for (const Expr& buffer : buffers) call_internal("Assign", {buffer, zeros_like(buffer)});
 }
 
@@ -166,14 +207,18 @@ void StepBuilder::accumulate(const std::vector<Expr>& buffers) {
   }
 }
 
-void StepBuilder::update(const Expr& lr, const Expr& step, const std::vector<Tie>& ties,
+void StepBuilder::update(const std::vector<UpdateInputs>& clocks, const Trained& trained,
                          StateTensors& state) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const AddedUpdate added = add_update(*builder_, *options_.optimizer,
-                                         {parameters_[i], unwidened(*builder_, gradients_[i])},
-                                         {lr, step}, options_.state_precision);
+    const UpdateGroup* const group = trained.updates.find(names_[i]);
+    Optimizer optimizer = *options_.optimizer;
+    if (group != nullptr && group->weight_decay) set_weight_decay(optimizer, *group->weight_decay);
+    const std::size_t clock = group == nullptr ? 0 : trained.updates.clock_of(*group);
+    const AddedUpdate added =
+        add_update(*builder_, optimizer, {parameters_[i], unwidened(*builder_, gradients_[i])},
+                   clocks[clock], options_.state_precision);
     keep(added.state, state, device(options_.device));
-    for (const Tie& tie : ties) {
+    for (const Tie& tie : trained.ties) {
       if (tie.leader == names_[i]) update_follower(*graph_, tie, added.parameter);
     }
   }

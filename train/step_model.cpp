@@ -54,7 +54,7 @@ Model make_evaluation(const TrainableModel& trainable, const TrainOptions& optio
   CompiledGraph built = compile_graph(newest, options,
                                       {.kind = StepKind::evaluate,
                                        .inputs = request.inputs,
-                                       .target = request.target,
+                                       .targets = request.targets,
                                        .is_exported = true});
   Graph& graph = *built.graph;
   graph.rename(graph.outputs()[0], graph.unique_name("loss"));
@@ -69,10 +69,15 @@ Model make_evaluation(const TrainableModel& trainable, const TrainOptions& optio
 StepModel export_step(const Model& model, const TrainOptions& options,
                       const std::vector<ValueType>& inputs, const ValueType& target) {
   const TrainableModel trainable = prepare_training(model, options);
+  if (trainable.trained.updates.clocks.size() > 1) {
+    fail(ErrorKind::unsupported,
+         "an exported step has one input for the rate: leave out groups "
+         "with a rate, a schedule or a start of their own");
+  }
   StateTensors state;
   const CompileRequest request{.kind = StepKind::update,
                                .inputs = inputs,
-                               .target = target,
+                               .targets = {target},
                                .trained = trainable.trained,
                                .state = &state,
                                .is_exported = true};

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
+#include "autograd/joint_loss.h"
 #include "core/graph/print.h"
 #include "core/runtime/recent.h"
+#include "train/averages.h"
 #include "train/check_state.h"
 #include "train/compile.h"
 
@@ -19,7 +22,8 @@ struct PlannedStep {
   StepKind kind;
   Plan plan;
   std::vector<std::string> outputs;
-  std::int64_t classes;  // that the targets index; 0 for other losses
+  std::vector<std::int64_t> classes;  // as CompiledGraph::classes
+  std::size_t started;                // UpdateGroups::started
 };
 
 /// A copy on the device that shares no elements.
@@ -46,17 +50,23 @@ struct TrainStep::State {
   std::size_t parameter_bytes = 0;
   StateTensors state;
   std::vector<std::shared_ptr<PlannedStep>> plans;
-  std::shared_ptr<PlannedStep> last;  // that ran; it may be too old to be among the plans
+  std::shared_ptr<PlannedStep> last;    // that ran; it may be too old to be among the plans
+  std::map<std::string, Tensor> aside;  // what is trained, while the model holds averages
   float base_lr = 0.0F;
-  Tensor lr = Tensor::scalar(0.0F);
-  Tensor step = Tensor::scalar<std::int64_t>(0);
+  std::vector<Tensor> clocks;  // lr and step of each
+  std::size_t target_count = 1;
   std::vector<Tensor> plan_inputs;
   std::int64_t updates = 0;
   std::uint64_t runs = 0;
 
   StepKind next_kind() const;
-  void set_inputs(const std::vector<Tensor>& inputs, const Tensor& target);
-  PlannedStep make_plan(StepKind kind, const std::vector<ValueType>& types);
+  void set_clocks();
+  void set_inputs(const std::vector<Tensor>& inputs, std::span<const Tensor> targets);
+  float run(const std::vector<Tensor>& inputs, std::span<const Tensor> targets);
+  void plan(const std::vector<Tensor>& inputs, std::span<const Tensor> targets);
+  PlannedStep make_plan(StepKind kind, const std::vector<ValueType>& types, std::int64_t at);
+  void check_last_stage(StepKind kind, const std::vector<ValueType>& types);
+  void require_trained() const;
   std::string largest_batch(StepKind kind, std::vector<ValueType> types);
   const std::shared_ptr<PlannedStep>& planned(StepKind kind);
   PlannedStep& last_planned() const {
@@ -73,25 +83,46 @@ StepKind TrainStep::State::next_kind() const {
                                                                     : StepKind::accumulate;
 }
 
-/// Assigned in place: a new handle would allocate.
-void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs, const Tensor& target) {
-  plan_inputs.resize(inputs.size() + 3);
-  std::ranges::copy(inputs, plan_inputs.begin());
-  plan_inputs[inputs.size()] = target;
-  plan_inputs[inputs.size() + 1] = lr;
-  plan_inputs[inputs.size() + 2] = step;
+void TrainStep::State::set_clocks() {
+  for (std::size_t i = 0; i < trained.updates.clocks.size(); ++i) {
+    const Clock& clock = trained.updates.clocks[i];
+    clocks[2 * i].values<float>()[0] =
+        trained.updates.rate(clock, base_lr, updates, options.total_updates);
+    clocks[2 * i + 1].values<std::int64_t>()[0] = updates - clock.start + 1;
+  }
 }
 
-/// `types`: of the model's inputs and the target.
-PlannedStep TrainStep::State::make_plan(StepKind kind, const std::vector<ValueType>& types) {
+/// Assigned in place: a new handle would allocate.
+void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs,
+                                  std::span<const Tensor> targets) {
+  target_count = targets.size();
+  plan_inputs.resize(inputs.size() + targets.size() + clocks.size());
+  auto at = std::ranges::copy(inputs, plan_inputs.begin()).out;
+  at = std::ranges::copy(targets, at).out;
+  std::ranges::copy(clocks, at);
+}
+
+/// `types`: of the model's inputs and the targets. `at`: the updates done before the step.
+PlannedStep TrainStep::State::make_plan(StepKind kind, const std::vector<ValueType>& types,
+                                        std::int64_t at) {
+  const auto targets = types.end() - static_cast<std::ptrdiff_t>(target_count);
   Compiled made = compile(model, options,
                           {.kind = kind,
-                           .inputs = {types.begin(), types.end() - 1},
-                           .target = types.back(),
+                           .inputs = {types.begin(), targets},
+                           .targets = {targets, types.end()},
                            .trained = trained,
-                           .state = &state});
-  const std::int64_t classes = class_count(options.loss, made.plan.output(1).shape());
-  return {kind, std::move(made.plan), std::move(made.outputs), classes};
+                           .state = &state,
+                           .updates = at});
+  return {kind, std::move(made.plan), std::move(made.outputs), std::move(made.classes),
+          trained.updates.started(at)};
+}
+
+/// Where parameters start later, the budget must hold for that, too, before the first step.
+void TrainStep::State::check_last_stage(StepKind kind, const std::vector<ValueType>& types) {
+  const auto& all = trained.updates.clocks;
+  if (plans.empty() && updates == 0 && trained.updates.started(0) < all.size()) {
+    make_plan(kind, types, std::ranges::max(all, {}, &Clock::start).start);
+  }
 }
 
 /// Says which batch fits the budget, or the device's memory, when one like `types` does not.
@@ -109,7 +140,7 @@ std::string TrainStep::State::largest_batch(StepKind kind, std::vector<ValueType
       if (dim != nullptr && *dim == Dim(batch)) *dim = Dim(size);
     }
     try {
-      make_plan(kind, smaller);
+      make_plan(kind, smaller, updates);
       return true;
     } catch (const Error&) {  // too large still, or the model takes no other batch
       return false;
@@ -125,15 +156,18 @@ std::string TrainStep::State::largest_batch(StepKind kind, std::vector<ValueType
 }
 
 const std::shared_ptr<PlannedStep>& TrainStep::State::planned(StepKind kind) {
+  const std::size_t started = trained.updates.started(updates);
   const auto accepts = [&](const std::shared_ptr<PlannedStep>& planned) {
-    return planned->kind == kind && planned->plan.accepts(plan_inputs);
+    return planned->kind == kind && planned->started == started &&
+           planned->plan.accepts(plan_inputs);
   };
   if (const auto* const found = find_recent(plans, accepts)) return *found;
   std::vector<ValueType> types;
   for (const Tensor& input : plan_inputs) types.push_back(type_of(input));
-  types.resize(types.size() - 2);  // without rate and step
+  types.resize(types.size() - clocks.size());
   try {
-    return add_recent(plans, std::make_shared<PlannedStep>(make_plan(kind, types)));
+    check_last_stage(kind, types);
+    return add_recent(plans, std::make_shared<PlannedStep>(make_plan(kind, types, updates)));
   } catch (const Error& error) {
     const bool has_limit =
         options.memory_budget != 0 || device(options.device).kind() != DeviceKind::cpu;
@@ -153,6 +187,9 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
     check(*options.optimizer, options.state_precision);
     s.base_lr = graft::learning_rate(*options.optimizer);
   }
+  if (!(options.ema >= 0.0F && options.ema < 1.0F)) {
+    fail(ErrorKind::argument, "ema is ", options.ema, ", wanted a decay from 0 to below 1");
+  }
   TrainableModel made = prepare_training(model, options);
   for (const std::string& name : made.trained.parameters) {
     const Tensor& tensor = made.model.graph().find(name)->initializer();
@@ -162,6 +199,10 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   share_with_file(made, model);
   s.model = std::move(made.model);
   s.trained = std::move(made.trained);
+  for (std::size_t i = 0; i < s.trained.updates.clocks.size(); ++i) {
+    s.clocks.push_back(Tensor::scalar(0.0F));
+    s.clocks.push_back(Tensor::scalar<std::int64_t>(0));
+  }
   s.options = std::move(options);
 }
 
@@ -169,24 +210,39 @@ TrainStep::~TrainStep() = default;
 TrainStep::TrainStep(TrainStep&&) noexcept = default;
 TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
 
-float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
-  State& s = *state_;
-  s.lr.values<float>()[0] = learning_rate();
-  s.step.values<std::int64_t>()[0] = s.updates + 1;
-  s.set_inputs(inputs, target);
-  const std::shared_ptr<PlannedStep>& planned = s.planned(s.next_kind());
+float TrainStep::State::run(const std::vector<Tensor>& inputs, std::span<const Tensor> targets) {
+  require_trained();
+  set_clocks();
+  set_inputs(inputs, targets);
+  const std::shared_ptr<PlannedStep>& planned = this->planned(next_kind());
   Plan& plan = planned->plan;
-  check_class_targets(s.options.loss, target, planned->classes);
-  plan.run(s.plan_inputs, {.step = s.runs});
-  ++s.runs;
-  if (planned->kind == StepKind::update || planned->kind == StepKind::apply) ++s.updates;
-  s.last = planned;
+  check_class_targets(options.loss, targets, planned->classes);
+  plan.run(plan_inputs, {.step = runs});
+  ++runs;
+  if (planned->kind == StepKind::update || planned->kind == StepKind::apply) ++updates;
+  last = planned;
   return scalar_value(plan.output(0));
 }
 
+float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
+  return state_->run(inputs, {&target, 1});
+}
+
+float TrainStep::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets) {
+  return state_->run(inputs, targets);
+}
+
+void TrainStep::State::plan(const std::vector<Tensor>& inputs, std::span<const Tensor> targets) {
+  set_inputs(inputs, targets);
+  planned(next_kind());
+}
+
 void TrainStep::plan(const std::vector<Tensor>& inputs, const Tensor& target) {
-  state_->set_inputs(inputs, target);
-  state_->planned(state_->next_kind());
+  state_->plan(inputs, {&target, 1});
+}
+
+void TrainStep::plan(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets) {
+  state_->plan(inputs, targets);
 }
 
 const Tensor& TrainStep::prediction() const {
@@ -210,6 +266,14 @@ float TrainStep::learning_rate() const {
   return state_->base_lr * options.schedule.factor(state_->updates, options.total_updates);
 }
 
+float TrainStep::learning_rate(const std::string& parameter) const {
+  const State& s = *state_;
+  const UpdateGroups& all = s.trained.updates;
+  const UpdateGroup* const group = all.find(parameter);
+  if (group == nullptr) fail(ErrorKind::argument, "'", parameter, "' does not train here");
+  return all.rate(all.clocks[all.clock_of(*group)], s.base_lr, s.updates, s.options.total_updates);
+}
+
 void TrainStep::set_base_learning_rate(float lr) {
   if (!(lr >= 0.0F) || !std::isfinite(lr)) {
     fail(ErrorKind::argument, "the learning rate is ", lr,
@@ -224,6 +288,7 @@ void TrainStep::set_total_updates(std::int64_t total) {
 
 TrainState TrainStep::state() const {
   const State& s = *state_;
+  s.require_trained();
   return {.weights = weights_of(s.model.graph(), s.trained),
           .optimizer = s.state,
           .updates = s.updates,
@@ -245,6 +310,7 @@ void TrainStep::load_state(const TrainState& state) {
   // Plans hold the tensors of the state that there was, and constants made from weights.
   s.last.reset();
   s.plans.clear();
+  s.aside.clear();
   StateTensors loaded;
   for (const auto& [name, tensor] : state.optimizer) {
     loaded.emplace(name, copied_to(device(s.options.device), tensor));
@@ -259,12 +325,37 @@ std::int64_t TrainStep::updates() const {
   return state_->updates;
 }
 
+void TrainStep::State::require_trained() const {
+  if (aside.empty()) return;
+  fail(ErrorKind::argument,
+       "the model holds averages, wanted what is trained: ", "use_averages(false) brings it back");
+}
+
+void TrainStep::use_averages(bool on) {
+  State& s = *state_;
+  if (on == uses_averages()) return;
+  const std::map<std::string, Tensor> weights = weights_of(s.model.graph(), s.trained);
+  if (!on) {
+    for (const auto& [name, tensor] : s.aside) weights.at(name).copy_from(tensor);
+    return s.aside.clear();
+  }
+  s.aside = take_averages(weights, s.state);
+}
+
+bool TrainStep::uses_averages() const {
+  return !state_->aside.empty();
+}
+
 const std::vector<std::string>& TrainStep::parameter_names() const {
   return state_->trained.parameters;
 }
 
 std::int64_t TrainStep::parameter_count() const {
   return state_->parameter_count;
+}
+
+const std::vector<UpdateGroup>& TrainStep::groups() const {
+  return state_->trained.updates.groups;
 }
 
 std::size_t TrainStep::arena_bytes() const {

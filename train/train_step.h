@@ -14,6 +14,7 @@
 #include "optim/clip.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "train/parameter_group.h"
 #include "train/train_state.h"
 
 namespace graft {
@@ -34,7 +35,17 @@ struct TrainOptions {
   /// Groups of initializers that are one parameter, written more than once by the exporter (as it
   /// is, and transposed): they train as one and stay equal. The first of a group counts.
   std::vector<std::vector<std::string>> tied = {};
-  /// The output that the loss judges; empty: the first.
+  /// Which parameters have a rate, a decay or a schedule of their own, or start later. The last
+  /// group that matches and has a setting counts.
+  std::vector<ParameterGroup> groups = {};
+  /// Each layer's rate is this times that of the next; the last layer has the optimizer's. In
+  /// (0, 1]; rates of groups count as they are.
+  float layer_decay = 1.0F;
+  /// Above 0: averages of all that trains are kept, a' = d a + (1 - d) w after each update, with d
+  /// this number but at most (1 + t) / (10 + t) in update t, so that the first weights are soon
+  /// forgotten. Below 1.
+  float ema = 0.0F;
+  /// The output that the loss judges, where the loss does not name its outputs; empty: the first.
   std::string output = "";
   /// The device to train on, by a name that `device()` takes. Parameters are moved there, and the
   /// model shares them: their elements are then seen through `Tensor::to(cpu())`.
@@ -89,20 +100,26 @@ class TrainStep {
   /// naming the least budget that works and the largest batch that fits. A step that throws changes
   /// nothing.
   float run(const std::vector<Tensor>& inputs, const Tensor& target);
+  /// The same with several targets, for losses that take as many.
+  float run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets);
 
   /// Makes the plan of the next step for such a batch, which `run` would make otherwise: memory is
   /// taken and whatever stops training is thrown now. Only types and shapes count.
   void plan(const std::vector<Tensor>& inputs, const Tensor& target);
+  void plan(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets);
 
-  /// The judged output in the last step (a view on the step's device, valid until the next step),
-  /// in f32 where the model computes in 16 bits.
+  /// The judged output, or the first of them, in the last step (a view on the step's device, valid
+  /// until the next step), in f32 where the model computes in 16 bits.
   const Tensor& prediction() const;
   /// Gradients of the last step by parameter name (copies on the CPU); only without an optimizer.
   std::map<std::string, Tensor> gradients() const;
 
   /// The rate of the next update: the base rate, scaled by the schedule.
   float learning_rate() const;
-  /// Throws Error{argument} if it is not finite or below 0.
+  /// That of one parameter; 0 while it is frozen. Throws Error{argument} if it does not train.
+  float learning_rate(const std::string& parameter) const;
+  /// The rates of groups change in proportion. Throws Error{argument} if it is not finite or below
+  /// 0.
   void set_base_learning_rate(float lr);
   void set_total_updates(std::int64_t total);
   /// Where training stands. The tensors are the step's own: valid as they are until the next step,
@@ -115,9 +132,17 @@ class TrainStep {
   /// The number of updates done so far.
   std::int64_t updates() const;
 
+  /// From now on the model holds the averages that TrainOptions::ema keeps, or again what is
+  /// trained, which alone can train on. Without averages, or before the first update, nothing
+  /// changes.
+  void use_averages(bool on);
+  bool uses_averages() const;
+
   /// Names of the parameters that train, and how many numbers they hold.
   const std::vector<std::string>& parameter_names() const;
   std::int64_t parameter_count() const;
+  /// The same names by how they are updated; empty without an optimizer.
+  const std::vector<UpdateGroup>& groups() const;
 
   /// The bytes of the largest arena planned so far.
   std::size_t arena_bytes() const;

@@ -107,12 +107,9 @@ Regex compile(const std::string& pattern, std::string_view option) {
 }
 
 std::string some_names(const std::vector<Value*>& values) {
-  constexpr std::size_t kMost = 8;
-  std::string list;
-  for (std::size_t i = 0; i < std::min(values.size(), kMost); ++i) {
-    list += (i == 0 ? "" : ", ") + values[i]->name();
-  }
-  return values.size() > kMost ? list + ", ..." : list;
+  std::vector<std::string> names;
+  for (const Value* value : values) names.push_back(value->name());
+  return some_of(names);
 }
 
 std::vector<Value*> by_pattern(const Graph& graph, const std::string& pattern, const Graph* file) {
@@ -152,6 +149,15 @@ void drop_frozen(std::vector<Value*>& values, const std::string& pattern) {
 }
 
 }  // namespace
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    list += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kMost ? list + ", ..." : list;
+}
 
 void separate_parameters(Graph& graph) {
   edit::separate_initializers(graph);

@@ -51,4 +51,7 @@ std::vector<Value*> scales_without_parameters(const Graph& graph, const Graph* f
 /// there), or if a name is no float initializer; Error{unsupported} as Regex does.
 std::vector<Value*> choose_trainable(const Graph& graph, const TrainableRequest& request);
 
+/// A list of names for a message: the first few.
+std::string some_of(const std::vector<std::string>& names);
+
 }  // namespace graft

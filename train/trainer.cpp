@@ -46,6 +46,21 @@ bool is_finite(const Tensor& tensor) {
   return found;
 }
 
+/// While it lives, the model holds its averages, if the step keeps any.
+class Averaged {
+ public:
+  explicit Averaged(TrainStep& step) : step_(step), were_used_(step.uses_averages()) {
+    step_.use_averages(true);
+  }
+  ~Averaged() { step_.use_averages(were_used_); }
+  Averaged(const Averaged&) = delete;
+  Averaged& operator=(const Averaged&) = delete;
+
+ private:
+  TrainStep& step_;
+  bool were_used_;
+};
+
 std::string cure(const TrainStep& step) {
   return text("; try a smaller learning rate (it was ", step.learning_rate(),
               ") or gradient clipping");
@@ -74,7 +89,8 @@ StepReport Trainer::step(const Batch& batch, const Run* run) {
   StepReport report;
   report.samples = batch.size;
   const bool is_untrained = step_.updates() == 0;
-  report.loss = step_.run(batch.inputs, batch.target);
+  report.loss = batch.further_targets.empty() ? step_.run(batch.inputs, batch.target)
+                                              : step_.run(batch.inputs, targets_of(batch));
   if (!std::isfinite(report.loss)) {
     const std::string place = run == nullptr
                                   ? ""
@@ -225,10 +241,12 @@ void Trainer::require_finite() const {
 }
 
 Evaluation Trainer::evaluate(DataLoader& loader, const std::function<bool()>& goes_on) {
+  const Averaged averaged(step_);
   return require_finite(evaluator_.run(loader, goes_on));
 }
 
 Evaluation Trainer::evaluate(const Batch& batch) {
+  const Averaged averaged(step_);
   return require_finite(evaluator_.run(batch));
 }
 

@@ -51,7 +51,8 @@ class Trainer {
   /// what load_training_state and load_state throw of the file to resume from.
   std::vector<EpochReport> fit(DataLoader& loader, const FitOptions& options = {});
 
-  /// Measures the model as it is now, in inference form; `goes_on` as Evaluator::run takes it.
+  /// Measures the model as it is now, in inference form, by its averages where
+  /// TrainOptions::ema keeps them; `goes_on` as Evaluator::run takes it.
   /// Throws Error{numeric} if the loss is NaN or infinite.
   Evaluation evaluate(DataLoader& loader, const std::function<bool()>& goes_on = {});
   /// The same of one batch, for loops by hand.

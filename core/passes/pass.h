@@ -71,11 +71,11 @@ bool decompose_where_needed(Graph& graph, Device& device);
 /// training-mode export leaves, as onnxruntime does: an answer should not depend on chance.
 bool inference_mode(Graph& graph);
 
-/// Puts Dropout, and each BatchNormalization whose scale or bias is a variable, into training form.
-/// Running statistics become variables that the step updates. `seed` starts the random numbers of
-/// Dropout. Throws Error{unsupported} for a Dropout whose ratio is computed or whose mask is read,
-/// and for a BatchNormalization whose statistics are read.
-bool train_mode(Graph& graph, std::uint64_t seed);
+/// Puts Dropout, and each BatchNormalization whose scale or bias is a variable that is not named in
+/// `frozen`, into training form. Running statistics become variables that the step updates. `seed`
+/// starts the random numbers of Dropout. Throws Error{unsupported} for a Dropout whose ratio is
+/// computed or whose mask is read, and for a BatchNormalization whose statistics are read.
+bool train_mode(Graph& graph, std::uint64_t seed, const std::vector<std::string>& frozen = {});
 
 /// Replaces a Transpose that brings an axis to the front, and the Gathers that take its indices one
 /// by one, by a Split along that axis: so exporters take q, k and v from one product.

@@ -42,7 +42,7 @@ bool bind(Graph& graph, PassContext& context) {
 }
 
 bool train(Graph& graph, PassContext& context) {
-  return train_mode(graph, context.seed);
+  return train_mode(graph, context.seed, context.frozen);
 }
 
 constexpr auto kForInference = Purpose::inference;

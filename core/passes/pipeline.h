@@ -28,6 +28,8 @@ struct PassContext {
   Precision precision = Precision::f32;
   /// Starts the random numbers of Dropout.
   std::uint64_t seed = 0;
+  /// Variables that this step leaves as they are; for train_mode.
+  std::vector<std::string> frozen{};
   /// Of the required inputs, in order; for bind_inputs.
   std::vector<ValueType> input_types{};
   /// The model whose graph it is; for upgrade_opset, which needs its functions.

@@ -1,18 +1,23 @@
+#include <algorithm>
+
 #include "core/ops/builder.h"
 #include "core/passes/pass.h"
 
 namespace graft::passes {
 namespace {
 
-bool is_variable(const Value* value) {
-  return value != nullptr && value->is_variable;
+using Names = std::vector<std::string>;
+
+bool changes(const Value* value, const Names& frozen) {
+  return value != nullptr && value->is_variable &&
+         std::ranges::find(frozen, value->name()) == frozen.end();
 }
 
 /// A frozen BatchNormalization (neither scale nor bias trains) keeps its running statistics, and so
 /// does one whose statistics are computed: there is nothing to update.
-bool trains(const Node& node) {
+bool trains(const Node& node, const Names& frozen) {
   return node.is("BatchNormalization") &&
-         (is_variable(node.input(1)) || is_variable(node.input(2))) &&
+         (changes(node.input(1), frozen) || changes(node.input(2), frozen)) &&
          node.input(3)->is_initializer() && node.input(4)->is_initializer();
 }
 
@@ -66,14 +71,14 @@ void train_dropout(Graph& graph, Node& node, std::uint64_t seed, std::int64_t op
 
 }  // namespace
 
-bool train_mode(Graph& graph, std::uint64_t seed) {
+bool train_mode(Graph& graph, std::uint64_t seed, const std::vector<std::string>& frozen) {
   bool changed = false;
   std::int64_t op_id = 0;
   Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
   while (next != nullptr) {
     Node& node = *next;
     next = graph.next(&node);
-    if (trains(node)) {
+    if (trains(node, frozen)) {
       train_batch_norm(graph, node);
     } else if (node.is("Dropout")) {
       train_dropout(graph, node, seed, op_id++);

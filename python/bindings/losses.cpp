@@ -42,6 +42,21 @@ Loss loss_of(const nb::callable& function, const std::string& targets, const std
   return custom_loss(name, formula, targets_of(targets));
 }
 
+Loss joint_of(const nb::callable& function, std::vector<std::string> outputs,
+              const std::string& name) {
+  const SharedObject held(function);
+  const auto formula = [held](const std::vector<Expr>& judged, const std::vector<Expr>& targets) {
+    const nb::gil_scoped_acquire lock;
+    const Formula values;
+    nb::list given;
+    for (const Expr& one : judged) given.append(values.give(one));
+    nb::list wanted;
+    for (const Expr& one : targets) wanted.append(values.give(one));
+    return Formula::take(held.get()(given, wanted), "the loss");
+  };
+  return joint_loss(name, std::move(outputs), formula);
+}
+
 }  // namespace
 
 void bind_losses(nb::module_& module) {
@@ -73,6 +88,13 @@ void bind_losses(nb::module_& module) {
              "a scalar one. It is called for each plan that is made, not for each step. `targets` "
              "is \"any\", \"numbers\", \"classes\", \"classes_last\" or \"sequences\": class "
              "indices are checked before a step, and give an accuracy.");
+  module.def("joint_loss", &joint_of, nb::arg("function"), nb::arg("outputs"),
+             nb::arg("name") = "joint",
+             "A loss over several outputs of the model, as a Python function of two lists, those "
+             "outputs and the targets of a batch, which are given as a tuple.");
+  module.def("graph_loss", &graph_loss, nb::arg("output"),
+             "A loss that the model computes itself, in this output of one number. The inputs that "
+             "only the loss reads take the targets.");
 }
 
 }  // namespace graft::python

@@ -45,9 +45,11 @@ struct Judged {
   std::vector<std::string> input_names;
   std::vector<DType> input_types;
   DType target_type = DType::undefined;
+  /// A tuple of targets is one target each.
+  bool takes_several = false;
 };
 
-Judged judged_of(const Graph& graph, const std::string& output) {
+Judged judged_of(const Graph& graph, const Loss& loss, const std::string& output) {
   Judged judged;
   for (const Value* value : graph.inputs()) {
     if (value->is_initializer()) continue;
@@ -58,6 +60,7 @@ Judged judged_of(const Graph& graph, const std::string& output) {
     const bool is_it = output.empty() ? value == graph.outputs().front() : value->name() == output;
     if (is_it && is_float(value->dtype())) judged.target_type = value->dtype();
   }
+  judged.takes_several = !loss.outputs.empty();
   return judged;
 }
 
@@ -68,7 +71,7 @@ class HeldTrainer {
       : held_(&held),
         edits_(held.edits),
         options_(std::move(options)),
-        judged_(judged_of(model.graph(), options_.output)),
+        judged_(judged_of(model.graph(), options_.loss, options_.output)),
         trainer_(model, options_) {}
 
   /// HeldModel::alone(). Throws Error{argument} if the model was edited since.
@@ -99,6 +102,8 @@ class HeldTrainer {
       options.optimizer.reset();
       options.accumulate = 1;
       options.schedule = {};
+      options.groups.clear();
+      options.ema = 0.0F;
       gradients_.emplace(model, std::move(options));
     }
     return *gradients_;
@@ -118,6 +123,9 @@ TrainOptions options_of(const nb::dict& given) {
   const auto get = [&]<class T>(const char* name, T& field) { field = nb::cast<T>(given[name]); };
   options.loss = nb::cast<Loss>(given["loss"]);
   options.optimizer = optimizer_of(given["optimizer"]);
+  get("groups", options.groups);
+  get("layer_decay", options.layer_decay);
+  get("ema", options.ema);
   get("trainable", options.trainable);
   get("freeze", options.freeze);
   get("parameters", options.parameters);
@@ -153,10 +161,19 @@ Batch batch_of(const HeldTrainer& held, const nb::list& inputs, nb::handle targe
     batch.inputs.push_back(to_tensor(inputs[i], "input '" + name + "'",
                                      is_known ? judged.input_types[i] : DType::undefined));
   }
-  batch.target = to_tensor(target, "target");
-  const bool has_floats = is_float(batch.target.dtype());
-  const DType wanted = has_floats ? judged.target_type : DType::i64;
-  if (wanted != DType::undefined) batch.target = to_tensor(target, "target", wanted);
+  const auto tensor_of = [&](nb::handle array) {
+    const Tensor found = to_tensor(array, "target");
+    const DType wanted = is_float(found.dtype()) ? judged.target_type : DType::i64;
+    return wanted == DType::undefined ? found : to_tensor(array, "target", wanted);
+  };
+  if (judged.takes_several && nb::isinstance<nb::tuple>(target) && nb::len(target) > 0) {
+    batch.target = tensor_of(target[0]);
+    for (std::size_t i = 1; i < nb::len(target); ++i) {
+      batch.further_targets.push_back(tensor_of(target[i]));
+    }
+  } else {
+    batch.target = tensor_of(target);
+  }
   const bool has_rows = !batch.inputs.empty() && batch.inputs.front().rank() > 0;
   batch.size = has_rows ? batch.inputs.front().shape()[0] : 1;
   return batch;
@@ -165,7 +182,7 @@ Batch batch_of(const HeldTrainer& held, const nb::list& inputs, nb::handle targe
 nb::dict gradients(HeldTrainer& held, const Batch& batch) {
   const std::map<std::string, Tensor> found = held.alone([&](Model& model) {
     TrainStep& step = held.gradient_step(model);
-    step.run(batch.inputs, batch.target);
+    step.run(batch.inputs, targets_of(batch));
     return step.gradients();
   });
   nb::dict arrays;
@@ -208,10 +225,28 @@ void bind_reports(nb::module_& module) {
       });
 }
 
+void bind_groups(nb::module_& module) {
+  nb::class_<ParameterGroup>(
+      module, "ParameterGroup",
+      "How the parameters whose whole name matches a regular expression are updated where that "
+      "differs from the others; `start` is the number of updates in which they are frozen first.")
+      .def(
+          "__init__",
+          [](ParameterGroup* self, std::string pattern, std::optional<float> lr,
+             std::optional<float> weight_decay, std::optional<Schedule> schedule,
+             std::optional<std::int64_t> start) {
+            new (self) ParameterGroup{std::move(pattern), lr, weight_decay, schedule, start};
+          },
+          nb::arg("pattern"), nb::arg("lr") = nb::none(), nb::arg("weight_decay") = nb::none(),
+          nb::arg("schedule") = nb::none(), nb::arg("start") = nb::none())
+      .def_ro("pattern", &ParameterGroup::pattern);
+}
+
 }  // namespace
 
 void bind_training(nb::module_& module) {
   bind_reports(module);
+  bind_groups(module);
   nb::class_<HeldTrainer>(module, "Trainer")
       .def("__init__", &make_trainer, nb::keep_alive<1, 2>(), nb::arg("model"), nb::arg("options"))
       .def("batch", &batch_of, nb::arg("inputs"), nb::arg("target"))
@@ -227,7 +262,7 @@ void bind_training(nb::module_& module) {
            nb::sig("def gradients(self, batch: Batch) -> dict[str, numpy.ndarray]"))
       .def("plan",
            [](HeldTrainer& held, const Batch& batch) {
-             held.alone([&](Model&) { held.step().plan(batch.inputs, batch.target); });
+             held.alone([&](Model&) { held.step().plan(batch.inputs, targets_of(batch)); });
            })
       .def("prediction", &prediction, nb::sig("def prediction(self) -> numpy.ndarray"))
       .def("parameter", &parameter, nb::sig("def parameter(self, name: str) -> numpy.ndarray"))
@@ -244,6 +279,14 @@ void bind_training(nb::module_& module) {
                    [](const HeldTrainer& t) { return std::string(name(t.judged().target_type)); })
       .def_prop_ro("updates", asking([](TrainStep& s) { return s.updates(); }))
       .def_prop_ro("learning_rate", asking([](TrainStep& s) { return s.learning_rate(); }))
+      .def("learning_rate_of",
+           [](HeldTrainer& held, const std::string& name) {
+             return held.with_step([&](TrainStep& step) { return step.learning_rate(name); });
+           })
+      .def("use_averages",
+           [](HeldTrainer& held, bool on) {
+             held.alone([&](Model&) { held.step().use_averages(on); });
+           })
       .def("set_base_learning_rate",
            [](HeldTrainer& held, float lr) {
              held.with_step([&](TrainStep& step) { step.set_base_learning_rate(lr); });

@@ -37,12 +37,16 @@ class Trainer:
                  precision: str = "f32", state_precision: str = "f32",
                  clip_norm: float | None = None, clip_value: float | None = None,
                  schedule: str | _core.Schedule = "constant", total_updates: int = 0,
-                 accumulate: int = 1, seed: int = 0, memory: int | str = 0):
-        """`loss` is a name of `graft.loss_names()`, with settings as on the command line
-        ("cross_entropy:ignore_index=255"), a Loss, or a function of prediction and target.
-        `optimizer` is a name or an object. `trainable` and `freeze` are regular expressions over
-        the names of parameters; `memory` ("512M") is the most that a step may take beside
-        parameters and optimizer state. The rest is as in C++'s TrainOptions.
+                 accumulate: int = 1, seed: int = 0, memory: int | str = 0,
+                 groups: Sequence[_core.ParameterGroup] = (), layer_decay: float = 1.0,
+                 ema: float = 0.0):
+        """`loss` is text as on the command line ("cross_entropy:ignore_index=255",
+        "y=cross_entropy+z=0.5*mse"; names: `graft.loss_names()`), a Loss, or a function of
+        prediction and target. `optimizer` is a name or an object.
+        `trainable` and `freeze` are regular expressions over the names of parameters; `memory`
+        ("512M") is the most that a step may take beside parameters and optimizer state. `groups`
+        have a rate, decay or schedule of their own; `ema` is the decay of averaged weights, by
+        which the model is measured. The rest is as in C++'s TrainOptions.
         """
         self.model = model
         options = {
@@ -52,7 +56,8 @@ class Trainer:
             "state_precision": state_precision, "clip_norm": clip_norm, "clip_value": clip_value,
             "schedule": _core.schedule_from_name(schedule) if isinstance(schedule, str) else schedule,
             "total_updates": total_updates, "accumulate": accumulate, "seed": seed,
-            "memory": parse_bytes(memory),
+            "memory": parse_bytes(memory), "groups": list(groups), "layer_decay": layer_decay,
+            "ema": ema,
         }
         self._core = _core.Trainer(model._core, options)
         self._device = device
@@ -80,6 +85,15 @@ class Trainer:
     def learning_rate(self, rate: float) -> None:
         self._core.set_base_learning_rate(rate)
 
+    def learning_rate_of(self, parameter: str) -> float:
+        """That of one parameter; 0 while it is frozen."""
+        return self._core.learning_rate_of(parameter)
+
+    def use_averages(self, on: bool = True) -> None:
+        """From now on the model holds the averages that `ema` keeps, to be saved, or again what is
+        trained, which alone can train on."""
+        self._core.use_averages(on)
+
     @property
     def memory(self) -> dict[str, int]:
         """Bytes: "arena" of the largest step so far, "parameters" that train, optimizer "state"."""
@@ -93,7 +107,8 @@ class Trainer:
     def step(self, x: Any, y: Any) -> float:
         """One step on one batch; returns the loss before the update.
 
-        `x` is an array, or a list or dict of arrays where the model has several inputs.
+        `x` is an array, or a list or dict of arrays where the model has several inputs; `y` is a
+        tuple of arrays where the loss has several targets.
         """
         return self._core.step(self._batch(x, y)).loss
 

@@ -1,4 +1,4 @@
-#include "autograd/loss.h"
+#include "autograd/joint_loss.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -209,6 +209,32 @@ TEST_F(PyTorchs, FocalDiceAndDistillation) {
   expect_result(evaluate_loss(kl(2.0F), logits_, teacher), 1.069712F,
                 {0.0805814F, 0.132856F, -0.213438F, -0.087887F, -0.158767F, 0.246654F, -0.178543F,
                  0.202706F, -0.0241631F});
+}
+
+TEST(LossSpec, NamesOutputsAndLossesOfTheModel) {
+  const Loss sum = loss_from_spec("y=cross_entropy:weights=1,2:ignore_index=7+z=0.5*huber:delta=2");
+  EXPECT_EQ(sum.name, "y=cross_entropy+z=0.5*huber");
+  EXPECT_EQ(sum.outputs, (std::vector<std::string>{"y", "z"}));
+  EXPECT_EQ(sum.part_weights, (std::vector<float>{1.0F, 0.5F}));
+  EXPECT_EQ(sum.parts[0].ignore_index, 7);
+  EXPECT_EQ(sum.parts[1].delta, 2.0F);
+  EXPECT_TRUE(has_class_targets(sum)) << "as the first";
+  EXPECT_EQ(count_judged(sum, Tensor::from<std::int64_t>({3}, {0, 7, 1})), 2);
+  const Loss inside = loss_from_spec("graph:total:0");
+  EXPECT_TRUE(is_in_graph(inside));
+  EXPECT_EQ(inside.outputs.front(), "total:0");
+  EXPECT_FALSE(has_class_targets(inside));
+  const auto error = [](const char* spec) {
+    return std::string(error_of([&] { loss_from_spec(spec); }).what());
+  };
+  EXPECT_THAT(error("y=mse+z"), HasSubstr("loss 'z', wanted OUTPUT=LOSS"));
+  EXPECT_THAT(error("y=much*mse"), HasSubstr("loss y: weight='much', wanted a finite number"));
+  EXPECT_THAT(error("y=hinge"), HasSubstr("unknown loss 'hinge'"));
+  EXPECT_THAT(error("graph:"), HasSubstr("unknown loss 'graph'"));
+  EXPECT_THAT(std::string(error_of([&] {
+                            sum_of({{"y", sum}});
+                          }).what()),
+              HasSubstr("names its own outputs"));
 }
 
 TEST(LossSpec, SaysWhatALossTakes) {

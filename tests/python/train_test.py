@@ -50,6 +50,26 @@ class Fit(unittest.TestCase):
         self.assertEqual(found.samples, 50)
         self.assertAlmostEqual(found.loss, history["val_loss"][-1], places=6)
 
+    def test_groups_and_averages(self):
+        groups = [graft.ParameterGroup("fc1.*", start=2),
+                  graft.ParameterGroup(".*bias", lr=0.5, schedule=graft.constant_lr())]
+        t = trainer(groups=groups, layer_decay=0.5, ema=0.9)
+        before = t.parameters["fc1.weight"].copy()
+        t.step(*samples())
+        np.testing.assert_array_equal(t.parameters["fc1.weight"], before)
+        self.assertEqual(t.learning_rate_of("fc3.bias"), 0.5)
+        self.assertAlmostEqual(t.learning_rate_of("fc2.weight"), 0.01)
+        self.assertEqual(t.learning_rate_of("fc1.weight"), 0.0)
+        trained = t.parameters["fc3.weight"].copy()
+        t.use_averages()
+        self.assertFalse(np.array_equal(t.parameters["fc3.weight"], trained))
+        with self.assertRaisesRegex(graft.Error, "the model holds averages"):
+            t.step(*samples())
+        t.use_averages(False)
+        np.testing.assert_array_equal(t.parameters["fc3.weight"], trained)
+        with self.assertRaisesRegex(graft.Error, "'fc9.*' matches none"):
+            trainer(groups=[graft.ParameterGroup("fc9.*", lr=1.0)])
+
     def test_the_same_seed_gives_the_same_bits(self):
         def weights():
             t = trainer()
@@ -312,6 +332,23 @@ class Functions(unittest.TestCase):
 
         t = trainer(loss=graft.custom_loss(focal, targets="classes"))
         self.assertIsNotNone(fit(t, samples(), epochs=1)["accuracy"][0])
+
+    def test_several_targets(self):
+        x, y = samples()
+        one_hot = np.stack([1 - y, y], 1).astype(np.float32)
+        model = graft.new("mlp", (4,), 2, seed=1)
+        name = model.outputs[0].name
+
+        def both(outputs, targets):
+            return ((outputs[0] - targets[0]) ** 2).mean() + ((outputs[0] - targets[1]) ** 2).mean()
+
+        own = graft.Trainer(model, loss=graft.joint_loss(both, [name]))
+        text = trainer(loss=f"{name}=mse+{name}=mse", optimizer="adamw")
+        for _ in range(3):
+            self.assertAlmostEqual(own.step(x, (one_hot, 2 * one_hot)),
+                                   text.step(x, (one_hot, 2 * one_hot)), places=5)
+        with self.assertRaisesRegex(graft.Error, "has 2 parts, the batch 3 targets"):
+            text.step(x, (one_hot, one_hot, one_hot))
 
     def test_an_optimizer_as_a_function(self):
         def momentum(p, g, lr, t, velocity):

@@ -115,6 +115,13 @@ INSTANTIATE_TEST_SUITE_P(
                  .schedule = with_warmup(cosine_lr(), 2),
                  .accumulate = 3,
                  .seed = 7}},
+        Setting{"groups",
+                {.optimizer = AdamW{.lr = 1e-2F},
+                 .groups = {{.pattern = "head.*", .lr = 5e-2F, .schedule = cosine_lr()},
+                            {.pattern = "bn.*", .weight_decay = 0.0F, .start = 5},
+                            {.pattern = "conv.*", .start = 9}},
+                 .layer_decay = 0.7F,
+                 .ema = 0.9F}},
         Setting{"adam", {.optimizer = Adam{}, .state_precision = StatePrecision::bf16}}),
     [](const auto& tested) { return std::string(tested.param.name); });
 

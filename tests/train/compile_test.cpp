@@ -29,7 +29,7 @@ CompileRequest request(StepKind kind, StateTensors& state, passes::PassLog* log 
   const ValueType batch{DType::f32, SymShape(Shape{1, 2})};
   return {.kind = kind,
           .inputs = {batch},
-          .target = batch,
+          .targets = {batch},
           .trained = {{"w", "b"}},
           .state = &state,
           .log = log};

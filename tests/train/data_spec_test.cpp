@@ -93,6 +93,23 @@ TEST_F(DataSpec, NpzArraysTakeTheTypesThatAreWanted) {
   EXPECT_EQ(batch.target.values<double>()[0], 0.1);
 }
 
+TEST_F(DataSpec, NpzHoldsSeveralTargetsWhereNoneIsPlain) {
+  std::vector<NamedTensor> arrays{{"x", Tensor::zeros(DType::f32, {2})},
+                                  {"target_class", labels({0, 1})},
+                                  {"target_box", Tensor::from<float>({2, 3}, {1, 2, 3, 4, 5, 6})}};
+  npz::save(path_, arrays);
+  const auto data = open_data("npz:" + path_, Split::train);
+  EXPECT_EQ(data->info().target.name, "target_class");
+  ASSERT_EQ(data->info().further_targets.size(), 1U);
+  const Batch batch = make_batch(data->info(), 1);
+  data->read(1, SampleRow(batch, 0));
+  EXPECT_EQ(targets_of(batch).size(), 2U);
+  EXPECT_EQ(batch.further_targets[0].values<float>()[2], 6.0F);
+  arrays.push_back({"y", labels({1, 0})});
+  npz::save(path_, arrays);
+  EXPECT_EQ(open_data("npz:" + path_, Split::train)->info().inputs.size(), 3U);
+}
+
 TEST_F(DataSpec, FloatsWhereIntegersAreWantedAreRefused) {
   const std::vector<NamedTensor> arrays{{"x", Tensor::zeros(DType::f64, {2})},
                                         {"y", labels({0, 1})}};

@@ -131,6 +131,30 @@ TEST_P(Masters, AStateWithoutThemIsRefused) {
   testing::expect_error(ErrorKind::argument, "keeps as 'master'", [&] { step.load_state(state); });
 }
 
+TEST_P(Masters, AreInTheStateFromWhichTrainingGoesOn) {
+  const TrainOptions options{.loss = mse(), .optimizer = AdamW{.lr = 1e-4F}};
+  const auto run = [](TrainStep& step) {
+    return step.run({batch(GetParam())}, Tensor::zeros(DType::f32, {4, 2}));
+  };
+  Model one = norm_model(GetParam());
+  TrainStep whole(one, options);
+  const TrainState untrained = clone(whole.state());
+  run(whole);
+  const TrainState state = clone(whole.state());
+  const float wanted = run(whole);
+  Model other = norm_model(GetParam());
+  TrainStep resumed(other, options);
+  resumed.load_state(state);
+  EXPECT_EQ(run(resumed), wanted);
+  // What was stored before the first step has no masters: they start anew.
+  resumed.load_state(untrained);
+  whole.load_state(untrained);
+  EXPECT_EQ(run(resumed), run(whole));
+  EXPECT_EQ(to_double(other.graph().find("w")->initializer()),
+            to_double(one.graph().find("w")->initializer()));
+  EXPECT_NEAR(to_double(other.graph().find("w")->initializer()).back(), 4.0, 0.01);
+}
+
 /// The loss of 16-bit predictions is computed and read as f32.
 TEST_P(Masters, EvaluationReadsTheLossOfNarrowModels) {
   const Model model = norm_model(GetParam());

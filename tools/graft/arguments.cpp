@@ -14,6 +14,7 @@
 #include "tools/graft/options.h"
 #include "tools/graft/verbosity.h"
 #include "train/compile.h"
+#include "train/judged.h"
 #include "train/metric.h"
 
 namespace graft::cli {
@@ -156,7 +157,9 @@ std::vector<Transform> normalization(const DataArguments& arguments) {
 void add_arguments(CLI::App& app, LossArguments& arguments) {
   const OptionGroup group(app, "Loss");
   app.add_option("--loss,--criterion", arguments.name,
-                 "auto: by what the data's targets are; settings follow, as huber:delta=0.5")
+                 "auto: by what the data's targets are; settings follow, as huber:delta=0.5; "
+                 "graph:OUTPUT is one that the model computes; OUTPUT=[WEIGHT*]LOSS+OUTPUT=... "
+                 "judges several outputs")
       ->type_name("auto|" + one_of(loss_names()))
       ->capture_default_str();
   app.add_option("--output", arguments.output, "the output that is judged (default: the first)");
@@ -183,6 +186,11 @@ Loss choose_loss(const LossArguments& arguments, const Model& model, const Datas
     const bool is_log =
         output != nullptr && output->producer() != nullptr && output->producer()->is("LogSoftmax");
     loss = is_log ? nll() : cross_entropy();
+  }
+  if (!is_in_graph(loss) && loss.parts.empty() && !dataset.info().further_targets.empty()) {
+    fail(ErrorKind::argument, "the data have ", 1 + dataset.info().further_targets.size(),
+         " targets, the loss takes one; say which output each judges: --loss "
+         "'OUTPUT=LOSS+OUTPUT=LOSS'");
   }
   if (arguments.label_smoothing != 0.0F && loss.name != "cross_entropy") {
     fail(ErrorKind::argument, "--label-smoothing is for cross_entropy, the loss is ", loss.name);
@@ -237,12 +245,18 @@ std::string check_data_fits(const Model& model, const Loss& loss, const std::str
   std::vector<ValueType> inputs;
   for (const SampleField& field : info.inputs) inputs.push_back(type_of(field));
   const Model newest = newest_form(model);
-  const std::vector<Value*> wanted = passes::required_inputs(newest.graph());
+  std::vector<ValueType> targets{type_of(info.target)};
+  for (const SampleField& field : info.further_targets) targets.push_back(type_of(field));
+  std::vector<Value*> wanted = passes::required_inputs(newest.graph());
+  const std::vector<Value*> labels =
+      inputs_for_targets(newest.graph(), loss, output, inputs.size(), targets.size());
+  std::erase_if(
+      wanted, [&](const Value* input) { return std::ranges::find(labels, input) != labels.end(); });
   check_names(wanted, info.inputs);
   check_batches(wanted, info.size, batch);
   const CompiledGraph evaluation =
       compile_graph(newest, {.loss = loss, .output = output},
-                    {.kind = StepKind::evaluate, .inputs = inputs, .target = type_of(info.target)});
+                    {.kind = StepKind::evaluate, .inputs = inputs, .targets = targets});
   if (!has_class_targets(loss) || info.classes == 0) return evaluation.judged;
   const Shape prediction = evaluation.graph->outputs()[1]->known_shape();
   try {

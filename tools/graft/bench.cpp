@@ -189,6 +189,7 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   TrainOptions options;
   options.loss = loss;
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
+  options.groups = make_groups(arguments.optimizer);
   options.output = arguments.loss.output;
   options.device = arguments.compute.device;
   options.fallback = arguments.compute.fallback;

@@ -65,9 +65,12 @@ StepMemory plan_step(const Model& model, const TrainOptions& options,
                      passes::PassLog* log) {
   const TrainableModel made = prepare_training(model, options, log);
   StateTensors state;
-  const Compiled step = compile(
-      made.model, options,
-      {.inputs = inputs, .target = target, .trained = made.trained, .state = &state, .log = log});
+  const Compiled step = compile(made.model, options,
+                                {.inputs = inputs,
+                                 .targets = {target},
+                                 .trained = made.trained,
+                                 .state = &state,
+                                 .log = log});
   StepMemory memory{.arena_bytes = step.plan.arena_bytes()};
   for (const std::string& name : made.trained.parameters) {
     memory.parameter_bytes += made.model.graph().find(name)->initializer().bytes();

@@ -38,6 +38,7 @@ TrainOptions options_of(const Arguments& arguments) {
   TrainOptions options;
   options.loss = choose_loss(arguments.loss);
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
+  options.groups = make_groups(arguments.optimizer);
   options.output = arguments.loss.output;
   options.trainable = arguments.parameters.trainable;
   options.freeze = arguments.parameters.freeze;

@@ -17,6 +17,8 @@ RateFound find_rate_for(const TrainArguments& arguments, const Loss& loss, Model
   TrainArguments searching = arguments;
   searching.optimizer.finds_lr = false;
   searching.schedule = {.name = "constant"};
+  searching.stages.unfreeze.clear();  // all as it is in the end
+  searching.ema = 0.0F;
   searching.accumulate = 1;
   Trainer trainer(model, make_options(searching, loss, loader.dataset().size()));
   return find_rate(trainer, loader);

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "autograd/joint_loss.h"
 #include "core/layers/output_types.h"
 #include "data/loader.h"
 #include "graft/version.h"
@@ -81,9 +82,9 @@ std::string profile_of(const RunRecord& run, Model model, const RunData& data, c
   DataLoader loader(data.dataset,
                     {.batch = data.arguments.batch, .transforms = normalization(data.arguments)});
   const auto first = loader.begin();
-  step.run(first->inputs, first->target);
+  step.run(first->inputs, targets_of(*first));
   step.set_profiling(true);
-  for (int i = 0; i < kRuns; ++i) step.run(first->inputs, first->target);
+  for (int i = 0; i < kRuns; ++i) step.run(first->inputs, targets_of(*first));
   std::ostringstream table;
   print_profile(table, step.profile(), kRuns);
   return table.str();
@@ -126,8 +127,9 @@ RunSection examine(const RunRecord& run, const ComputeArguments& compute) {
     section.data_name = text(data.spec, ", ", name(data.split));
     attempt(section, "no confusion matrix", [&] {
       constexpr std::size_t kPictures = 24;
+      const std::string output = loss.parts.empty() ? run.setting("output") : loss.outputs.front();
       section.judgement =
-          judge(model, data.dataset, loss, run.setting("output"), normalization(data.arguments),
+          judge(model, data.dataset, part_of(loss, 0), output, normalization(data.arguments),
                 data.arguments.batch, kPictures, compute);
     });
     attempt(section, "no step profile",

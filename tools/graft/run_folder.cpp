@@ -17,6 +17,7 @@
 #include "io/file.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/group_arguments.h"
 #include "tools/graft/run_settings.h"
 
 namespace graft::cli {
@@ -86,7 +87,10 @@ void resume(CLI::App& app, const std::string& wanted, RunArguments& arguments) {
         joined(changed) + ": that would be another run; start one by --config " + recorded.path());
   }
   for (CLI::Option* option : app.get_options()) {
-    if (option->count() == 0) give(*option, recorded.of(*option), recorded.path());
+    const std::vector<std::string> values = recorded.of(*option);
+    // What is said by pattern may have left the plain value to the run.
+    if (takes_patterns(*option) && !values.empty()) option->clear();
+    if (option->count() == 0) give(*option, values, recorded.path());
   }
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/group_arguments.h"
 #include "tools/graft/numbers.h"
 
 namespace graft::cli {
@@ -41,10 +43,21 @@ Json json_of(const CLI::Option& option) {
   }
   if (option.get_items_expected_max() == 0) return option.as<bool>();  // a flag
   const std::vector<std::string> values = given(option);
-  if (option.get_items_expected_max() == 1) return json_of(values.back());
+  const bool is_one = values.size() == 1 && takes_patterns(option);
+  if (option.get_items_expected_max() == 1 || is_one) return json_of(values.back());
   Json list = Json::array();
   for (const std::string& value : values) list.push_back(json_of(value));
   return list;
+}
+
+/// What the option came to, with what it says by pattern: [0.05, "head.*=0.5"].
+Json with_patterns(const Json& value, const CLI::Option& option) {
+  if (!takes_patterns(option)) return value;
+  Json list = Json::array({value});
+  for (const std::string& said : given(option)) {
+    if (is_by_pattern(said)) list.push_back(said);
+  }
+  return list.size() == 1 ? value : list;
 }
 
 template <class T>
@@ -60,6 +73,29 @@ bool is_same(const std::string& a, const std::string& b) {
   return are_equal<float>(a, b).value_or(a == b);
 }
 
+void drop_plain(std::vector<std::string>& values) {
+  std::erase_if(values, [](const std::string& value) { return !is_by_pattern(value); });
+}
+
+/// Of an option that is said by pattern, too. A run has recorded also what the plain value came to
+/// where the command left it open: 0.05, "head.*=0.5".
+bool is_same_list(std::vector<std::string> now, std::vector<std::string> then) {
+  std::ranges::stable_partition(now, std::not_fn(is_by_pattern));
+  std::ranges::stable_partition(then, std::not_fn(is_by_pattern));
+  if (is_by_pattern(now.front()) || now.front() == "auto") {
+    drop_plain(now);
+    drop_plain(then);
+  }
+  return std::ranges::equal(now, then, is_same);
+}
+
+bool is_same(const CLI::Option& option, const std::vector<std::string>& now,
+             const std::vector<std::string>& then) {
+  if (takes_patterns(option)) return is_same_list(now, then);
+  const std::string one = joined(now, ",");
+  return one == "auto" || is_same(one, joined(then, ","));
+}
+
 }  // namespace
 
 Json settings_of(const CLI::App& verb, const Json& resolved) {
@@ -67,7 +103,8 @@ Json settings_of(const CLI::App& verb, const Json& resolved) {
   for (const CLI::Option* option : verb.get_options()) {
     if (!is_setting(*option)) continue;
     const std::string key = key_of(*option);
-    const Json value = resolved.contains(key) ? resolved[key] : json_of(*option);
+    const Json value =
+        resolved.contains(key) ? with_patterns(resolved[key], *option) : json_of(*option);
     if (!value.is_null()) settings[key] = value;
   }
   return settings;
@@ -79,11 +116,11 @@ std::vector<std::string> contradictions(const CLI::App& verb, const ConfigFile& 
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0 || !is_setting(*option)) continue;
     if (std::ranges::find(free, key_of(*option)) != free.end()) continue;
-    const std::string now = joined(given(*option), ",");
-    const std::string then = joined(run.of(*option), ",");
-    if (is_same(now, then) || now == "auto") continue;
-    found.push_back(
-        text(option->get_name(), " ", now, " (the run has ", then.empty() ? "none" : then, ")"));
+    const std::vector<std::string> now = given(*option);
+    const std::vector<std::string> then = run.of(*option);
+    if (is_same(*option, now, then)) continue;
+    found.push_back(text(option->get_name(), " ", joined(now, ","), " (the run has ",
+                         then.empty() ? "none" : joined(then, ","), ")"));
   }
   return found;
 }

@@ -107,7 +107,9 @@ struct Training {
     return true;
   }
 
+  /// What is written is what was measured.
   void save() {
+    trainer.train_step().use_averages(true);
     try {
       save_model(model, arguments.out);
     } catch (const Error& error) {

@@ -47,20 +47,35 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
                  "how gradients change parameters; settings follow, as "
                  "adam:beta2=0.99:epsilon=1e-4 (default: by the model)")
       ->type_name(one_of(optimizer_names()));
-  app.add_option_function<std::string>(
-         "--lr,--learning-rate",
-         [&arguments](const std::string& text) {
-           arguments.finds_lr = text == "auto";
-           float rate = 0.0F;
-           if (!arguments.finds_lr && !CLI::detail::lexical_cast(text, rate)) {
-             throw CLI::ValidationError("--lr", "'" + text + "' is neither a number nor auto");
-           }
-           if (!arguments.finds_lr) arguments.lr = rate;
-         },
-         "learning rate, or 'auto': as graft lr-find finds (default: by the optimizer)")
-      ->type_name("NUMBER|auto");
+  add_by_pattern(
+      app, "--lr,--learning-rate",
+      "learning rate, or 'auto': as graft lr-find finds (default: by the optimizer); "
+      "also of those parameters whose whole name matches",
+      [&arguments](const std::string& plain, const std::vector<ByPattern>& others) {
+        arguments.finds_lr = plain == "auto";
+        arguments.lr.reset();
+        if (!plain.empty() && !arguments.finds_lr) {
+          arguments.lr = number_of(plain, "--lr", "a number or auto");
+        }
+        arguments.rates.clear();
+        for (const auto& [pattern, value] : others) {
+          arguments.rates.push_back({.pattern = pattern, .lr = number_of(value, "--lr")});
+        }
+      })
+      ->type_name("NUMBER|auto|PATTERN=NUMBER");
   app.add_option("--momentum", arguments.momentum, "of sgd and rmsprop");
-  app.add_option("--weight-decay,--wd", arguments.weight_decay, "share of a weight that decays");
+  add_by_pattern(app, "--weight-decay,--wd",
+                 "share of a weight that decays; also of those that match alone",
+                 [&arguments](const std::string& plain, const std::vector<ByPattern>& others) {
+                   arguments.weight_decay.reset();
+                   if (!plain.empty()) arguments.weight_decay = number_of(plain, "--weight-decay");
+                   arguments.decays.clear();
+                   for (const auto& [pattern, value] : others) {
+                     arguments.decays.push_back(
+                         {.pattern = pattern, .weight_decay = number_of(value, "--weight-decay")});
+                   }
+                 })
+      ->type_name("NUMBER|PATTERN=NUMBER");
   app.add_flag("--nesterov", arguments.nesterov, "Nesterov's momentum, of sgd");
   add_arguments(app, arguments.state_precision);
 }
@@ -85,6 +100,12 @@ Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, floa
   return optimizer;
 }
 
+std::vector<ParameterGroup> make_groups(const OptimizerArguments& arguments) {
+  std::vector<ParameterGroup> groups = arguments.rates;
+  groups.insert(groups.end(), arguments.decays.begin(), arguments.decays.end());
+  return groups;
+}
+
 void add_memory_argument(CLI::App& app, std::size_t& budget) {
   const OptionGroup group(app, "Machine");
   app.add_option("--memory,--memory-budget", budget,
@@ -97,9 +118,14 @@ void add_memory_argument(CLI::App& app, std::size_t& budget) {
 
 void add_arguments(CLI::App& app, ScheduleArguments& arguments) {
   const OptionGroup group(app, "Update");
-  app.add_option("--schedule,--lr-schedule", arguments.name, "how the rate changes over updates")
+  add_by_pattern(app, "--schedule,--lr-schedule",
+                 "how the rate changes over updates; PATTERN=NAME: of those that match alone",
+                 [&arguments](const std::string& plain, const std::vector<ByPattern>& others) {
+                   if (!plain.empty()) arguments.name = plain;
+                   arguments.others = others;
+                 })
       ->type_name(one_of(schedule_names()))
-      ->capture_default_str();
+      ->default_str(arguments.name);
   app.add_option("--warmup,--warmup-steps", arguments.warmup,
                  "updates in which the rate rises from 0")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
@@ -130,6 +156,25 @@ Schedule make_schedule(const ScheduleArguments& arguments, std::int64_t total_up
   schedule.factor(0, total_updates);  // throws if a setting makes no sense
   return schedule;
 }
+
+namespace {
+
+/// The schedules of some parameters, with those of the settings for all that they have.
+std::vector<ParameterGroup> scheduled_groups(const ScheduleArguments& arguments,
+                                             std::int64_t total_updates) {
+  std::vector<ParameterGroup> groups;
+  for (const auto& [pattern, name] : arguments.others) {
+    ScheduleArguments own{.name = name, .warmup = arguments.warmup};
+    const Schedule::Kind kind = schedule_from_name(name).kind;
+    const bool is_step = kind == Schedule::Kind::step;
+    if (is_step || kind == Schedule::Kind::exponential) own.gamma = arguments.gamma;
+    if (is_step) own.every = arguments.every;
+    groups.push_back({.pattern = pattern, .schedule = make_schedule(own, total_updates)});
+  }
+  return groups;
+}
+
+}  // namespace
 
 void add_arguments(CLI::App& app, StatePrecision& precision) {
   add_precision(app, "--state-precision", precision,
@@ -203,6 +248,17 @@ void add_update_options(CLI::App& app, TrainArguments& arguments) {
   add_seed_argument(app, arguments.seed, "of the order of samples, augmentation and Dropout");
 }
 
+/// What changes of the parameters that train, and when.
+void add_stage_options(CLI::App& app, TrainArguments& arguments) {
+  add_arguments(app, arguments.stages);
+  const OptionGroup group(app, "Parameters");
+  app.add_option("--ema", arguments.ema,
+                 "measure and write averages of the weights that decay so, as 0.999; checkpoints "
+                 "hold both")
+      ->check(CLI::Range(0.0, 0.999999))
+      ->type_name("DECAY");
+}
+
 }  // namespace
 
 void add_arguments(CLI::App& app, TrainArguments& arguments) {
@@ -221,6 +277,7 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
   }
   add_update_options(app, arguments);
   add_arguments(app, arguments.parameters);
+  add_stage_options(app, arguments);
   add_record_options(app, arguments);
   add_arguments(app, arguments.compute);
   add_memory_argument(app, arguments.memory);
@@ -230,8 +287,29 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
   app.add_flag("--json", arguments.json, "print JSON lines");
 }
 
+namespace {
+
+std::int64_t batches_of(const TrainArguments& arguments, std::int64_t samples) {
+  return (samples + arguments.data.batch - 1) / arguments.data.batch;
+}
+
+std::vector<ParameterGroup> all_groups(const TrainArguments& arguments, std::int64_t total_updates,
+                                       std::int64_t samples) {
+  std::vector<ParameterGroup> groups = make_groups(arguments.optimizer);
+  for (ParameterGroup& group : scheduled_groups(arguments.schedule, total_updates)) {
+    groups.push_back(std::move(group));
+  }
+  for (ParameterGroup& group : late_groups(arguments.stages, arguments.epochs,
+                                           batches_of(arguments, samples), arguments.accumulate)) {
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+}  // namespace
+
 std::int64_t total_updates(const TrainArguments& arguments, std::int64_t samples) {
-  const std::int64_t batches = (samples + arguments.data.batch - 1) / arguments.data.batch;
+  const std::int64_t batches = batches_of(arguments, samples);
   const std::int64_t updates = batches * arguments.epochs / arguments.accumulate;
   if (updates == 0 && arguments.epochs > 0) {
     fail(ErrorKind::argument, "--accumulate ", arguments.accumulate,
@@ -250,6 +328,9 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.optimizer = make_optimizer(arguments.optimizer, kSgdRate, kSgdMomentum);
   options.total_updates = total_updates(arguments, samples);
   options.schedule = make_schedule(arguments.schedule, options.total_updates);
+  options.groups = all_groups(arguments, options.total_updates, samples);
+  options.layer_decay = arguments.stages.layer_decay;
+  options.ema = arguments.ema;
   options.trainable = arguments.parameters.trainable;
   options.freeze = arguments.parameters.freeze;
   options.tied = arguments.parameters.tied;

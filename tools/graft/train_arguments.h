@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tools/graft/arguments.h"
+#include "tools/graft/group_arguments.h"
 #include "tools/graft/run_folder.h"
 #include "train/find_rate.h"
 #include "train/train_step.h"
@@ -20,11 +21,16 @@ struct OptimizerArguments {
   std::optional<float> momentum;
   std::optional<float> weight_decay;
   bool nesterov = false;
+  /// What --lr and --weight-decay say of some parameters.
+  std::vector<ParameterGroup> rates = {};
+  std::vector<ParameterGroup> decays = {};
   StatePrecision state_precision = StatePrecision::f32;
 };
 void add_arguments(CLI::App& app, OptimizerArguments& arguments);
 /// `lr` and `momentum`: for sgd when the command does not say them. Throws Error{argument}.
 Optimizer make_optimizer(const OptimizerArguments& arguments, float sgd_lr, float sgd_momentum);
+/// The parameters that have a rate or a decay of their own.
+std::vector<ParameterGroup> make_groups(const OptimizerArguments& arguments);
 
 /// --state-precision.
 void add_arguments(CLI::App& app, StatePrecision& precision);
@@ -39,6 +45,7 @@ struct ScheduleArguments {
   std::optional<std::int64_t> warmup;
   std::optional<float> gamma;
   std::optional<std::int64_t> every;
+  std::vector<ByPattern> others = {};
 };
 void add_arguments(CLI::App& app, ScheduleArguments& arguments);
 /// Settings that the command does not say follow from the number of updates.
@@ -68,6 +75,8 @@ struct TrainArguments {
   int accumulate = 1;
   std::size_t memory = 0;
   ParameterArguments parameters;
+  StageArguments stages;
+  float ema = 0.0F;
   bool augment = false;
   std::string validate;
   std::vector<std::string> metrics;

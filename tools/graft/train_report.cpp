@@ -39,6 +39,19 @@ void put(const Evaluation& validation, nlohmann::ordered_json& line) {
   for (const auto& [name, value] : numbers_of(validation)) line[name] = value;
 }
 
+nlohmann::ordered_json groups_json(const std::vector<UpdateGroup>& groups) {
+  auto list = nlohmann::ordered_json::array();
+  for (const UpdateGroup& group : groups) {
+    const auto schedule = static_cast<std::size_t>(group.schedule.kind);
+    list.push_back({{"parameters", group.parameters},
+                    {"learning_rate", shortest_json(group.lr)},
+                    {"schedule", schedule_names().at(schedule)},
+                    {"start", group.start}});
+    if (group.weight_decay) list.back()["weight_decay"] = shortest_json(*group.weight_decay);
+  }
+  return list;
+}
+
 nlohmann::ordered_json epoch_json(const EpochReport& report) {
   nlohmann::ordered_json line{{"event", "epoch"}, {"epoch", report.epoch}, {"loss", report.loss}};
   if (report.accuracy) line["accuracy"] = *report.accuracy;
@@ -69,7 +82,9 @@ void TrainReport::start(const Model& model, const TrainStep& step, const TrainOp
                 {"warmup", options.schedule.warmup},
                 {"trainable", trained},
                 {"frozen", frozen},
-                {"parameters", step.parameter_count()}});
+                {"parameters", step.parameter_count()},
+                {"groups", groups_json(step.groups())},
+                {"ema", shortest_json(options.ema)}});
     return;
   }
   if (verbosity().quiet) return;

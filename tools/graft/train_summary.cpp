@@ -1,5 +1,6 @@
 #include "tools/graft/train_summary.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include "tools/graft/format_internal.h"
@@ -28,6 +29,38 @@ void print_names(std::ostream& out, const Model& model, const std::vector<std::s
   for (const std::string& name : names) {
     out << "             " << name << ' ' << describe(tensor_of(model, name)) << '\n';
   }
+}
+
+/// What all names begin with, up to a separator; of one name, nothing.
+std::string common_part(const std::vector<std::string>& names) {
+  if (names.size() < 2) return {};
+  std::size_t length = names.front().size();
+  for (const std::string& name : names) {
+    const auto [end, other] = std::ranges::mismatch(names.front(), name);
+    length = std::min(length, static_cast<std::size_t>(end - names.front().begin()));
+  }
+  const std::string common = names.front().substr(0, length);
+  return common.substr(0, common.find_last_of("./") + 1);
+}
+
+/// "layer1.0.* 4,608 (2)", or by the first parts of names where they have no more in common.
+std::string members_text(const Model& model, const UpdateGroup& group) {
+  const std::string part = common_part(group.parameters);
+  if (part.empty()) return groups_of(model, group.parameters);
+  std::int64_t count = 0;
+  for (const std::string& name : group.parameters) count += tensor_of(model, name).size();
+  return text(part, "* ", with_commas(count), " (", group.parameters.size(), ")");
+}
+
+/// How a group differs from the others.
+std::string group_text(const UpdateGroup& group, const TrainOptions& options) {
+  std::string line = text("learning rate ", group.lr);
+  if (group.weight_decay) line += text(", weight decay ", *group.weight_decay);
+  if (group.schedule != options.schedule) {
+    line += ", " + schedule_names().at(static_cast<std::size_t>(group.schedule.kind));
+  }
+  if (group.start > 0) line += text(", frozen for ", with_commas(group.start), " updates");
+  return line;
 }
 
 std::string update_text(const TrainOptions& options) {
@@ -64,6 +97,14 @@ void print_train_summary(std::ostream& out, const Model& model, const TrainStep&
   Summary how;
   how.row("loss", options.loss.name);
   how.row("update", update_text(options) + (why.empty() ? "" : " (" + why + ")"));
+  if (step.groups().size() > 1) {
+    for (const UpdateGroup& group : step.groups()) {
+      how.row("group", group_text(group, options) + ":  " + members_text(model, group), "  ");
+    }
+  }
+  if (options.ema > 0.0F) {
+    how.row("average", text("of the weights, decay ", options.ema, ": measured, and written"));
+  }
   how.print(out);
 }
 
