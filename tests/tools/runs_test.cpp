@@ -145,7 +145,7 @@ TEST_F(Runs, AFolderThatIsTakenAwayCanBeGoneOnWith) {
   };
   wait_for("run/last.safetensors");
   std::filesystem::rename(folder_of_run_, path("taken"));
-  wait_for("run/metrics.csv");
+  for (const char* name : {"run/metrics.csv", "run/last.safetensors"}) wait_for(name);
   EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_}),
               FailsWith(1, "another process trains in"));
   process.signal(SIGTERM);
