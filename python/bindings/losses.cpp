@@ -44,7 +44,7 @@ Loss loss_of(const nb::callable& function, const std::string& targets, const std
 
 Loss joint_of(const nb::callable& function, std::vector<std::string> outputs,
               const std::string& name) {
-  const SharedObject held(function);
+  const auto held = shared_owner(function);
   const auto formula = [held](const std::vector<Expr>& judged, const std::vector<Expr>& targets) {
     const nb::gil_scoped_acquire lock;
     const Formula values;
@@ -52,7 +52,7 @@ Loss joint_of(const nb::callable& function, std::vector<std::string> outputs,
     for (const Expr& one : judged) given.append(values.give(one));
     nb::list wanted;
     for (const Expr& one : targets) wanted.append(values.give(one));
-    return Formula::take(held.get()(given, wanted), "the loss");
+    return Formula::take((*held)(given, wanted), "the loss");
   };
   return joint_loss(name, std::move(outputs), formula);
 }
