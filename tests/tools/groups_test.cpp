@@ -86,8 +86,7 @@ TEST_F(Groups, AreRecordedAndResumed) {
 TEST_F(Groups, WhatAPatternLeavesOpenIsTheRunsOwn) {
   const std::string run = path("run");
   ASSERT_THAT(train({"--run", run, "--lr", "0.2", "--lr", "fc3.*=1e-2"}), Succeeds());
-  const Outcome shown =
-      train({"--resume", run, "--lr", "fc3.*=1e-2", "--dry-run", "--json"});
+  const Outcome shown = train({"--resume", run, "--lr", "fc3.*=1e-2", "--dry-run", "--json"});
   ASSERT_THAT(shown, Succeeds());
   const auto start = nlohmann::json::parse(shown.out.substr(0, shown.out.find('\n')));
   ASSERT_EQ(start["groups"].size(), 2U);
