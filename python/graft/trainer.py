@@ -42,11 +42,11 @@ class Trainer:
                  ema: float = 0.0):
         """`loss` is text as on the command line ("cross_entropy:ignore_index=255",
         "y=cross_entropy+z=0.5*mse"; names: `graft.loss_names()`), a Loss, or a function of
-        prediction and target. `optimizer` is a name or an object.
-        `trainable` and `freeze` are regular expressions over the names of parameters; `memory`
-        ("512M") is the most that a step may take beside parameters and optimizer state. `groups`
-        have a rate, decay or schedule of their own; `ema` is the decay of averaged weights, by
-        which the model is measured. The rest is as in C++'s TrainOptions.
+        prediction and target. `optimizer` is a name or an object. `trainable` and `freeze` are
+        regular expressions over the names of parameters; `memory` ("512M") is the most that a step
+        may take beside parameters and optimizer state. `groups` have a rate, decay or schedule of
+        their own; `ema` is the decay of averaged weights, by which the model is measured. The rest
+        is as in C++'s TrainOptions.
         """
         self.model = model
         options = {

@@ -83,6 +83,17 @@ TEST_F(Groups, AreRecordedAndResumed) {
   EXPECT_THAT(train(more), FailsWith(1, "--lr fc3.*=2e-2 (the run has 0.05,fc3.*=1e-2)"));
 }
 
+TEST_F(Groups, WhatAPatternLeavesOpenIsTheRunsOwn) {
+  const std::string run = path("run");
+  ASSERT_THAT(train({"--run", run, "--lr", "0.2", "--lr", "fc3.*=1e-2"}), Succeeds());
+  const Outcome shown = train({"--resume", run, "--lr", "fc3.*=1e-2", "--dry-run", "--json"});
+  ASSERT_THAT(shown, Succeeds());
+  const auto start = nlohmann::json::parse(shown.out.substr(0, shown.out.find('\n')));
+  ASSERT_EQ(start["groups"].size(), 2U);
+  EXPECT_EQ(start["groups"][0]["learning_rate"], 0.2);
+  EXPECT_EQ(start["groups"][1]["learning_rate"], 0.01);
+}
+
 TEST_F(Groups, AveragesAreWrittenAndBothAreStored) {
   const std::string run = path("run");
   ASSERT_THAT(train({"--run", run, "--ema", "0.9"}), Succeeds());
