@@ -119,7 +119,7 @@ void add_memory_argument(CLI::App& app, std::size_t& budget) {
 void add_arguments(CLI::App& app, ScheduleArguments& arguments) {
   const OptionGroup group(app, "Update");
   add_by_pattern(app, "--schedule,--lr-schedule",
-                 "how the rate changes over updates; PATTERN=NAME: of those that match alone",
+                 "how the rate changes over updates; PATTERN=NAME: of those that match",
                  [&arguments](const std::string& plain, const std::vector<ByPattern>& others) {
                    if (!plain.empty()) arguments.name = plain;
                    arguments.others = others;
