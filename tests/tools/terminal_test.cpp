@@ -184,6 +184,13 @@ TEST_F(Screen, ADumbTerminalGetsLinesOnly) {
   EXPECT_EQ(session.rows().back(), "graft-ended 0");
 }
 
+/// So many that eval lasts long enough to be seen; sanitizers make it last by themselves.
+#ifdef NDEBUG
+constexpr int kSamplesToSee = 60'000;
+#else
+constexpr int kSamplesToSee = 2'000;
+#endif
+
 TEST_F(Screen, EvalAndBenchShowHowFarTheyAre) {
   const auto shows = [&](const std::vector<std::string>& arguments, const std::string& name) {
     const Session session(folder_.path(), 80, graft_line(arguments));
@@ -197,7 +204,7 @@ TEST_F(Screen, EvalAndBenchShowHowFarTheyAre) {
     EXPECT_EQ(bars_in(session.rows()), 0);
     return is_seen;
   };
-  const std::string more = write_mnist(60'000);
+  const std::string more = write_mnist(kSamplesToSee);
   EXPECT_TRUE(shows({"eval", model_, "--data", more, "--batch", "1"}, "eval"));
   EXPECT_TRUE(shows({"bench", model_, "--seconds", "1"}, "measuring"));
 }
