@@ -19,7 +19,7 @@ class Results {
  public:
   /// None: nodes were changed in place.
   Results() = default;
-  Results(Expr one) : list_{std::move(one)} {}  // NOLINT(google-explicit-constructor): return y
+  Results(Expr one) : list_{one} {}  // NOLINT(google-explicit-constructor): return y
   Results(std::vector<Expr> list) : list_(std::move(list)) {}  // NOLINT(*-explicit-constructor)
   Results(std::initializer_list<Expr> list) : list_(list) {}
 
