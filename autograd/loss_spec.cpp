@@ -130,10 +130,6 @@ std::string usage(std::string_view loss) {
   return line;
 }
 
-}  // namespace
-
-namespace {
-
 Loss one_from_spec(std::string_view spec) {
   Loss loss = loss_from_name(take_part(spec, ':'));
   while (!spec.empty()) {

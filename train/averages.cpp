@@ -42,6 +42,14 @@ Expr share_of_new(const Expr& step, float decay) {
   return 1.0 - call("Min", {most, constant_like(most, decay)});
 }
 
+/// Whether that is what unique_name() makes of the stem; "w.average.average" is w.average's, not
+/// w's.
+bool is_name_from(std::string_view stem, std::string_view name) {
+  if (!name.starts_with(stem)) return false;
+  const std::string_view rest = name.substr(stem.size());
+  return rest.empty() || (rest.starts_with('_') && rest.find('.') == rest.npos);
+}
+
 }  // namespace
 
 std::vector<Value*> add_averages(Graph& graph, const std::vector<Master>& masters, const Expr& step,
@@ -67,9 +75,11 @@ std::map<std::string, Tensor> take_averages(const std::map<std::string, Tensor>&
                                             const StateTensors& state) {
   std::map<std::string, Tensor> held;
   for (const auto& [name, weight] : weights) {
-    const std::string prefix = text(name, ".", kAverage);
-    const auto at = state.lower_bound(prefix);
-    if (at == state.end() || !at->first.starts_with(prefix)) continue;
+    const auto at =
+        std::ranges::find_if(state, [&, stem = text(name, ".", kAverage)](const auto& kept) {
+          return is_name_from(stem, kept.first);
+        });
+    if (at == state.end()) continue;
     const Tensor& average = at->second;
     held.emplace(name, weight.clone());
     weight.copy_from(average.dtype() == weight.dtype() ? average

@@ -55,11 +55,11 @@ Results scaled_layer(const Match& m, const Node& layer, int channel_axis) {
               layer.attributes);
 }
 
-/// What samples are made of: a BatchNormalization of that many channels.
+/// What samples are made of: a BatchNormalization of that many channels, no two operands alike.
 Expr sample_norm(SampleNet& net, const Expr& of, std::int64_t channels) {
   const Shape shape{channels};
-  return call("BatchNormalization", {of, net.constant(shape), net.constant(shape),
-                                     net.constant(shape), net.constant(shape)});
+  return call("BatchNormalization", {of, net.constant(shape, 0.25), net.constant(shape, -0.5),
+                                     net.constant(shape, 0.75), net.constant(shape, 2.0)});
 }
 
 const std::vector<Rewrite> kRewrites{

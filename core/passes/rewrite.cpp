@@ -78,11 +78,11 @@ Expr SampleNet::number(double value, std::optional<DType> dtype) {
   return builder_.expr(builder_.constant(Tensor::full(dtype.value_or(dtype_), Shape{}, value)));
 }
 
-Expr SampleNet::constant(const Shape& shape) {
+Expr SampleNet::constant(const Shape& shape, double first) {
   Tensor steps = Tensor::empty(DType::f64, shape);
   const std::span<double> values = steps.values<double>();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = 0.5 + static_cast<double>(i) / static_cast<double>(values.size());
+    values[i] = first + static_cast<double>(i) / static_cast<double>(values.size());
   }
   return builder_.expr(builder_.constant(steps.cast(dtype_)));
 }

@@ -41,8 +41,8 @@ class SampleNet {
   Expr variable(const Shape& shape);
   /// A constant.
   Expr number(double value, std::optional<DType> dtype = {});
-  /// Constants in even steps from 0.5 up to 1.5.
-  Expr constant(const Shape& shape);
+  /// Constants in even steps from `first` to 1 above it.
+  Expr constant(const Shape& shape, double first = 0.5);
 
  private:
   Builder builder_;

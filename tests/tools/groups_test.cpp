@@ -111,14 +111,7 @@ TEST_F(Groups, AveragesAreWrittenAndBothAreStored) {
 class TwoOutputs : public Groups {
  protected:
   TwoOutputs() {
-    Model model = test::linear_model();
-    Graph& graph = model.graph();
-    Builder builder(graph);
-    const Expr v = builder.expr(graph.add_initializer("v", Tensor::from<float>({2, 1}, {2, 3})));
-    Value* const z = matmul(builder.expr(graph.find("x")), v).value();
-    graph.rename(z, "z");
-    graph.add_output(z);
-    onnx::save(model, path("two.onnx"));
+    onnx::save(test::two_outputs(), path("two.onnx"));
     const std::vector<NamedTensor> arrays{{"x", test::random_tensor({32, 2}, 1)},
                                           {"target_y", test::cyclic_labels(32, 2)},
                                           {"target_z", test::random_tensor({32, 1}, 2)}};

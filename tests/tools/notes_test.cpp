@@ -1,6 +1,7 @@
 // What training leaves in the file, and who heeds it: eval, run, predict.
 #include <nlohmann/json.hpp>
 
+#include "core/ops/builder.h"
 #include "io/npz.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
@@ -236,6 +237,25 @@ TEST_F(Notes, PredictWantsScores) {
       Succeeds());
   EXPECT_THAT(run_graft({"predict", path("cut.onnx"), "--data", write_mnist(4, 28)}),
               FailsWith(2, "predict names the best of scores [N,C]"));
+  Model none;
+  none.set_opset("", 17);
+  Builder builder(none.graph());
+  const Expr x =
+      builder.expr(none.graph().add_input("x", {DType::f32, SymShape{Dim("N"), 1, 28, 28}}));
+  const Expr zero = builder.expr(builder.constant(Tensor::from<std::int64_t>({1}, {0})));
+  const Expr one = builder.expr(builder.constant(Tensor::from<std::int64_t>({1}, {1})));
+  none.graph().add_output(call("Slice", {call("Flatten", {x}), zero, zero, one}).value());
+  onnx::save(none, path("none.onnx"));
+  EXPECT_THAT(run_graft({"predict", path("none.onnx"), "--data", write_mnist(4, 28)}),
+              FailsWith(2, "is f32[4,0]"));
+}
+
+TEST(ClassNames, AreThoseOfTheNetsClasses) {
+  const Names names{"cat", "dog"};
+  EXPECT_EQ(cli::name_of_class(names, 2, 1), "dog");
+  EXPECT_EQ(cli::name_of_class(names, 2, 7), "class 7")
+      << "data may have more classes than the net";
+  EXPECT_EQ(cli::name_of_class(names, 3, 1), "class 1") << "names of another net";
 }
 
 TEST(ClassNames, AreReadAsPythonPrintsThem) {

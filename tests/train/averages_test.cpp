@@ -43,6 +43,22 @@ TEST(Averages, AreInTheModelOnlyWhenAsked) {
   update(step);
 }
 
+/// The model's own "b.average" takes the name that the average of "b" would have.
+TEST(Averages, AreFoundBesideNamesLikeTheirs) {
+  Model model = test::linear_model();
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr own =
+      builder.expr(graph.add_initializer("b.average", Tensor::from<float>({2}, {8, 8})));
+  Value* const sum = (builder.expr(graph.find("y")) + own).value();
+  graph.set_outputs({sum});
+  TrainStep step(model, kOptions);
+  update(step);
+  step.use_averages(true);
+  EXPECT_LT(bias(model).values<float>()[0], 1.0F);
+  EXPECT_GT(graph.find("b.average")->initializer().values<float>()[0], 6.0F);
+}
+
 /// f16 parameters train in f32, and their averages are no less.
 TEST(Averages, AreOfThirtyTwoBits) {
   Model model;

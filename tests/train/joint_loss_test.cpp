@@ -18,23 +18,11 @@ using ::testing::ElementsAre;
 using testing::expect_error;
 using ::testing::FloatEq;
 
-/// y = x w + b as test::linear_model(), and z = x v with v [2,1] = (2,3).
-Model two_outputs() {
-  Model model = test::linear_model();
-  Graph& graph = model.graph();
-  Builder builder(graph);
-  const Expr v = builder.expr(graph.add_initializer("v", Tensor::from<float>({2, 1}, {2, 3})));
-  Value* const z = matmul(builder.expr(graph.find("x")), v).value();
-  graph.rename(z, "z");
-  graph.add_output(z);
-  return model;
-}
-
 const Tensor kX = Tensor::from<float>({1, 2}, {1, -1});
 
 /// y = (-1.5,-2.5) and z = -1: mean(y^2) = 4.25, |z - 1| = 2.
 TEST(JointLoss, ASumJudgesEachOutputByItsTarget) {
-  Model model = two_outputs();
+  Model model = test::two_outputs();
   const Loss loss = loss_from_spec("y=mse+z=0.5*l1");
   EXPECT_EQ(loss.name, "y=mse+z=0.5*l1");
   TrainStep step(model, {.loss = loss, .optimizer = SGD{.lr = 0.1F}});
@@ -47,13 +35,13 @@ TEST(JointLoss, ASumJudgesEachOutputByItsTarget) {
 }
 
 TEST(JointLoss, OneTargetIsForAllParts) {
-  Model model = two_outputs();
+  Model model = test::two_outputs();
   TrainStep step(model, {.loss = sum_of({{"z", l1()}, {"z", mse(), 2.0F}})});
   EXPECT_FLOAT_EQ(step.run({kX}, Tensor::from<float>({1, 1}, {1})), 2.0F + 2.0F * 4.0F);
 }
 
 TEST(JointLoss, ClassesOfEachPartAreChecked) {
-  Model model = two_outputs();
+  Model model = test::two_outputs();
   Loss second = cross_entropy();
   second.ignore_index = 7;
   TrainStep step(model, {.loss = sum_of({{"z", l1()}, {"y", second}})});
@@ -173,7 +161,7 @@ TEST(GraphLoss, MayNeedNoTarget) {
 
 TEST(JointLoss, WhatDoesNotFitIsRefused) {
   const auto run = [](Loss loss, std::size_t targets, std::string output = "") {
-    Model model = two_outputs();
+    Model model = test::two_outputs();
     TrainStep step(model, {.loss = std::move(loss), .output = std::move(output)});
     step.run({kX}, std::vector<Tensor>(targets, Tensor::zeros(DType::f32, {1, 1})));
   };
@@ -187,7 +175,7 @@ TEST(JointLoss, WhatDoesNotFitIsRefused) {
   expect_error(ErrorKind::shape, "'y', is f32[1,2], wanted one float",
                [&] { run(graph_loss("y"), 1); });
   expect_error(ErrorKind::argument, "the model has 1 inputs, the batch 0 inputs and 2 targets", [] {
-    Model model = two_outputs();
+    Model model = test::two_outputs();
     TrainStep step(model, {.loss = graph_loss("z")});
     step.run({}, {kX, kX});
   });
@@ -199,7 +187,7 @@ TEST(JointLoss, GoesThroughLoaderAndTrainer) {
                                    {"target_y", test::cyclic_labels(5, 2)}, 0,
                                    {{"target_z", test::random_tensor({5, 1}, 2)}});
   EXPECT_EQ(data->info().further_targets.front().name, "target_z");
-  Model model = two_outputs();
+  Model model = test::two_outputs();
   Trainer trainer(model, {.loss = sum_of({{"y", cross_entropy()}, {"z", mse()}}),
                           .optimizer = AdamW{.lr = 0.1F}});
   DataLoader loader(data, {.batch = 4});

@@ -19,6 +19,17 @@ Model linear_model() {
   return model;
 }
 
+Model two_outputs() {
+  Model model = linear_model();
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr v = builder.expr(graph.add_initializer("v", Tensor::from<float>({2, 1}, {2, 3})));
+  Value* const z = matmul(builder.expr(graph.find("x")), v).value();
+  graph.rename(z, "z");
+  graph.add_output(z);
+  return model;
+}
+
 Tensor random_tensor(const Shape& shape, std::uint64_t seed) {
   Tensor tensor = Tensor::empty(DType::f32, shape);
   const Philox random(seed);

@@ -11,6 +11,8 @@ namespace graft::test {
 
 /// y = x w + b with x [N,2], w [2,2] "w" = {{1,2},{3,4}}, b [2] "b" = {0.5,-0.5}.
 Model linear_model();
+/// With a second output: z = x v with v [2,1] "v" = {{2},{3}}.
+Model two_outputs();
 
 /// Fixed pseudo-random numbers in [-1, 1).
 Tensor random_tensor(const Shape& shape, std::uint64_t seed);

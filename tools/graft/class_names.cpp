@@ -87,8 +87,8 @@ std::string names_to_python(const std::vector<std::string>& names) {
 
 std::string name_of_class(const std::vector<std::string>& names, std::size_t classes,
                           std::int64_t index) {
-  return names.size() == classes ? names.at(static_cast<std::size_t>(index))
-                                 : text("class ", index);
+  const auto at = static_cast<std::size_t>(index);
+  return names.size() == classes && at < classes ? names[at] : text("class ", index);
 }
 
 std::string name_conflict(const std::vector<std::string>& in_file,

@@ -39,7 +39,7 @@ std::string sample_of(const DatasetInfo& data) {
 std::string spec_of(const LossArguments& arguments, const Loss& loss) {
   std::string spec = arguments.name == "auto" ? loss.name : arguments.name;
   if (arguments.label_smoothing != 0.0F && spec.find(":label_smoothing") == spec.npos) {
-    spec += ":label_smoothing=" + list_of({arguments.label_smoothing});
+    spec += ":label_smoothing=" + shortest(arguments.label_smoothing);
   }
   return spec;
 }

@@ -90,7 +90,8 @@ ExitCode predict(const Arguments& arguments) {
   std::int64_t sample = 0;
   for (const Batch& batch : loader) {
     const Tensor scores = session.run(batch.inputs)[judged];
-    if (scores.rank() != 2 || !is_float(scores.dtype()) || scores.shape()[0] != batch.size) {
+    if (scores.rank() != 2 || !is_float(scores.dtype()) || scores.shape()[0] != batch.size ||
+        scores.shape()[1] == 0) {
       fail(ErrorKind::unsupported, "predict names the best of scores [N,C], output '",
            session.output_names()[judged], "' is ", describe(scores),
            "; graft run writes whole outputs to files");
