@@ -1,3 +1,4 @@
+#include "core/base/machine.h"
 #include "core/ops/as_f32_internal.h"
 
 #include <algorithm>
@@ -83,8 +84,7 @@ std::vector<Converted> converted(const std::vector<const Value*>& values, Worksp
 
 template <class To, class From>
 void convert(const From* x, std::int64_t size, To* y) {
-  constexpr std::int64_t kGrain = 16384;
-  parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
     convert_floats(x + first, last - first, y + first);
   });
 }

@@ -1,5 +1,6 @@
 #include "core/ops/cost.h"
 
+#include "core/base/machine.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -18,7 +19,6 @@ std::optional<std::int64_t> node_multiply_adds(const Node& node) {
 }
 
 double cost_in_bytes(const Node& node) {
-  constexpr double kMultiplyAddsAByte = 16.0;
   std::size_t bytes = 0;
   for (const Value* input : node.inputs()) bytes += bytes_of_value(input);
   for (int i = 0; i < node.output_count(); ++i) bytes += bytes_of_value(node.output(i));

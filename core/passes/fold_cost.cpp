@@ -1,3 +1,4 @@
+#include "core/base/machine.h"
 #include "core/passes/fold_cost_internal.h"
 
 #include <algorithm>
@@ -17,8 +18,6 @@ constexpr double kBytesAString = 64;
 constexpr double kBytesAnEntry = 64;
 /// Resize makes a table of positions and weights first.
 constexpr double kResizeEffort = 8;
-/// As cost_in_bytes takes it.
-constexpr double kMultiplyAddsAByte = 16;
 
 double count_of(const Tensor& tensor) {
   return tensor.defined() ? static_cast<double>(tensor.size()) : 0;

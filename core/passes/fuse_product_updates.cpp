@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/machine.h"
 #include "core/ops/alias.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
@@ -31,10 +32,10 @@ const Pattern gradient =
 bool pays(const Match& m) {
   const ProductForm& form = product_form_of(m.root());
   if (form.only_adds != nullptr && form.only_adds(m.root())) return true;
-  constexpr std::size_t kSecondCacheBytes = std::size_t{1} << 20;
   constexpr std::size_t kOfOperands = 4;
   const std::size_t of_operands = m[a].value()->bytes() + m[b].value()->bytes();
-  return m[gradient].value()->bytes() >= std::max(kSecondCacheBytes, kOfOperands * of_operands);
+  return m[gradient].value()->bytes() >=
+         std::max(std::size_t{kSecondCacheBytes}, kOfOperands * of_operands);
 }
 
 /// The update runs after that of other parameters, so the product must not read one.

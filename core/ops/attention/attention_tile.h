@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/base/machine.h"
 #include "core/ops/attention/attention_geometry.h"
 #include "core/ops/kernels/lanes_math.h"
 #include "core/ops/kernels/tile_product.h"
@@ -39,7 +40,7 @@ struct TileRows {
 /// foresees. Addresses past the end of an operand do no harm.
 inline void prefetch_rows(const float* x, std::int64_t step, std::int64_t rows,
                           std::int64_t columns) {
-  constexpr std::int64_t kLineFloats = 16;
+  constexpr std::int64_t kLineFloats = kCacheLineBytes / std::int64_t{sizeof(float)};
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = 0; c < columns; c += kLineFloats) __builtin_prefetch(x + r * step + c);
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/image/resize_taps.h"
 
@@ -29,7 +30,7 @@ class ResizeStep {
     chunk_ = std::clamp<std::int64_t>(kChunkElements / std::max<std::int64_t>(width_out_, 1), 1,
                                       std::max<std::int64_t>(rows_out_, 1));
     chunks_ = (rows_out_ + chunk_ - 1) / chunk_;
-    const std::int64_t worth = output_size() / kElementsWorthAThread + 1;
+    const std::int64_t worth = output_size() / kElementwiseGrain + 1;
     pieces_ = std::min<std::int64_t>({planes_ * chunks_, worth, thread_count()});
     if (rows_ && columns_) scratch_of_piece_ = rows_first_ ? width_in_ : most_rows() * width_out_;
   }
@@ -56,7 +57,6 @@ class ResizeStep {
 
  private:
   static constexpr std::int64_t kChunkElements = 16384;
-  static constexpr std::int64_t kElementsWorthAThread = 16384;
   static constexpr std::int64_t kBlock = 2048;
 
   struct Rows {

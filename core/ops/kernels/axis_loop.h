@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
 
@@ -34,9 +35,8 @@ struct AxisLoop {
   /// j < width.
   template <class Body>
   void for_each_tile(Body&& body) const {
-    constexpr std::int64_t kElementsWorthAThread = 8192;
     const std::int64_t elements = std::max<std::int64_t>(1, axis * std::min(inner, kTile));
-    parallel_for(outer * tiles, kElementsWorthAThread / elements + 1,
+    parallel_for(outer * tiles, kRowwiseGrain / elements + 1,
                  [&](std::int64_t first, std::int64_t last) {
                    for (std::int64_t tile = first; tile < last; ++tile) {
                      const std::int64_t j = tile % tiles * kTile;

@@ -5,13 +5,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/base/shape.h"
 
 namespace graft {
-
-/// Elements worth a piece of a loop over threads.
-inline constexpr std::int64_t kElementwiseGrain = 16384;
 
 /// Elements to step over in `input` to advance one along each axis of the output that it broadcasts
 /// to; 0 along the axes where it repeats.

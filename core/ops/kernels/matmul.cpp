@@ -1,5 +1,6 @@
 #include <Eigen/Core>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/kernels/matmul.h"

@@ -1,6 +1,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/matmul.h"
 #include "core/ops/kernels/workspace.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/product.h"
 
@@ -18,8 +19,8 @@ struct Worker {
   std::size_t scratch;
 };
 
-/// Elements of columns that stay in the second cache.
-constexpr std::int64_t kMostColumns = std::int64_t{128} << 10;
+/// Floats of columns that stay in the second cache beside what they are multiplied with.
+constexpr std::int64_t kMostColumns = kSecondCacheBytes / 2 / std::int64_t{sizeof(float)};
 
 /// As many as the cache holds columns of, so that few products do; a divisor of the batch that
 /// leaves each thread some.

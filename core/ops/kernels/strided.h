@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/width.h"
@@ -27,12 +28,12 @@ class StridedCopy {
     const std::int64_t blocks = (middle_.dim + kBlock - 1) / kBlock;
     const std::int64_t work = std::min(kBlock, middle_.dim) * inner_.dim;
     if (outer_count_ == 1 && middle_.dim == 1) {
-      parallel_for(inner_.dim, kGrain, [&](std::int64_t first, std::int64_t last) {
+      parallel_for(inner_.dim, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
         copy_run(target + first * inner_.target, source + first * inner_.source, last - first);
       });
       return;
     }
-    parallel_for(outer_count_ * blocks, kGrain / work + 1,
+    parallel_for(outer_count_ * blocks, kElementwiseGrain / work + 1,
                  [&](std::int64_t first, std::int64_t last) {
                    for (std::int64_t item = first; item < last; ++item) {
                      copy_block(target, source, item / blocks, item % blocks * kBlock);
@@ -47,7 +48,6 @@ class StridedCopy {
     std::int64_t source = 0;
   };
   static constexpr std::int64_t kBlock = 32;
-  static constexpr std::int64_t kGrain = 16384;
 
   template <class T>
   void copy_run(T* target, const T* source, std::int64_t count) const {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/block_convert.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/elementwise.h"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/math/elementwise_chain.h"
 #include "core/ops/registry.h"
@@ -13,7 +14,7 @@ namespace graft {
 namespace {
 
 /// Blocks of what links hand on, within the first-level cache beside a block of each operand.
-constexpr std::int64_t kScratchBytes = 24576;
+constexpr std::int64_t kScratchBytes = kFirstCacheBytes / 4 * 3;
 constexpr std::int64_t kMostBlockElements = 1024;
 constexpr std::int64_t kBlockMultiple = 16;
 

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/kernels/index.h"
 #include "core/ops/kernels/strided.h"
@@ -19,8 +20,6 @@ ScatterReduction reduction_of(const KernelRequest& request) {
 
 namespace {
 
-constexpr std::int64_t kGrain = 16384;
-
 int axis_of(const KernelRequest& request, int rank) {
   return normalize_axis(request.attributes().get_int("axis", 0), rank, request.node().label());
 }
@@ -36,7 +35,7 @@ void gather(const GatherLayout& layout, const T* data, const Index* indices, T* 
       std::memcpy(to, from + row * inner, static_cast<std::size_t>(inner) * sizeof(T));
     }
   };
-  parallel_for(layout.outer * layout.count, kGrain / inner + 1,
+  parallel_for(layout.outer * layout.count, kElementwiseGrain / inner + 1,
                [&](std::int64_t first, std::int64_t last) {
                  for (std::int64_t row = first; row < last;) {
                    const std::int64_t outer = row / layout.count;
@@ -79,14 +78,17 @@ void gather_grad(const GatherLayout& layout, const T* dy, const Index* indices, 
   // Zeros first, in long runs: columns of a wide table would be filled in short ones.
   fill_elements(dx, layout.outer * layout.dim * layout.inner, T{});
   const std::int64_t slice = layout.count * layout.inner;
-  parallel_for(layout.outer, kGrain / (slice + 1) + 1, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t outer = first; outer < last; ++outer) {
-      constexpr std::int64_t kColumnsWorthAThread = 32;
-      const std::int64_t grain = slice < 2 * kGrain ? layout.inner : kColumnsWorthAThread;
-      parallel_for(layout.inner, grain,
-                   [&](std::int64_t from, std::int64_t to) { add_columns(outer, from, to); });
-    }
-  });
+  parallel_for(layout.outer, kElementwiseGrain / (slice + 1) + 1,
+               [&](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t outer = first; outer < last; ++outer) {
+                   constexpr std::int64_t kColumnsWorthAThread = 32;
+                   const std::int64_t grain =
+                       slice < 2 * kElementwiseGrain ? layout.inner : kColumnsWorthAThread;
+                   parallel_for(layout.inner, grain, [&](std::int64_t from, std::int64_t to) {
+                     add_columns(outer, from, to);
+                   });
+                 }
+               });
 }
 
 Kernel make_gather_grad(KernelRequest& request) {
@@ -140,7 +142,7 @@ Kernel make_gather_elements(KernelRequest& request) {
   visit_width(request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
       kernel = [map, size](const KernelArgs& args) {
-        parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
+        parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
           for (std::int64_t i = first; i < last; ++i) {
             args.output<T>()[i] = args.input<T>(0)[map(i, args.input<Index>(1)[i])];
           }
@@ -161,7 +163,7 @@ Kernel scatter_elements_kernel(const KernelRequest& request) {
           count = request.shape(1).size()](const KernelArgs& args) {
     T* const y = args.output<T>();
     if (args.inputs[0] != y) {
-      parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
+      parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
         std::copy(args.input<T>(0) + first, args.input<T>(0) + last, y + first);
       });
     }

@@ -1,3 +1,4 @@
+#include "core/base/machine.h"
 #include "core/ops/kernels/index.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/gather.h"
@@ -6,8 +7,6 @@
 
 namespace graft {
 namespace {
-
-constexpr std::int64_t kGrain = 16384;
 
 /// Where the slice that the tuple addresses begins.
 template <class Index>
@@ -32,7 +31,7 @@ Kernel make_gather_nd(KernelRequest& request) {
   visit_width(request.dtype(), [&]<class T>() {
     visit_index(request, 1, [&]<class Index>() {
       kernel = [layout](const KernelArgs& args) {
-        parallel_for(layout.tuples, kGrain / layout.slice + 1,
+        parallel_for(layout.tuples, kElementwiseGrain / layout.slice + 1,
                      [&](std::int64_t first, std::int64_t last) {
                        for (std::int64_t i = first; i < last; ++i) {
                          std::copy_n(args.input<T>(0) + offset_of(layout, i, args.input<Index>(1)),
@@ -52,16 +51,18 @@ template <class T, class Index, class Start>
 void scatter(const TupleLayout& layout, ScatterReduction reduction, const Index* indices,
              const T* updates, T* y, std::int64_t size, Start&& start) {
   const std::int64_t slice = layout.slice;
-  parallel_for(size / slice, kGrain / slice + 1, [&](std::int64_t first, std::int64_t last) {
-    start(first * slice, last * slice);
-    for (std::int64_t i = 0; i < layout.tuples; ++i) {
-      const std::int64_t offset = offset_of(layout, i, indices);
-      if (offset < first * slice || offset >= last * slice) continue;
-      T* const place = y + offset;
-      const T* const update = updates + i * slice;
-      for (std::int64_t j = 0; j < slice; ++j) place[j] = combine(reduction, place[j], update[j]);
-    }
-  });
+  parallel_for(size / slice, kElementwiseGrain / slice + 1,
+               [&](std::int64_t first, std::int64_t last) {
+                 start(first * slice, last * slice);
+                 for (std::int64_t i = 0; i < layout.tuples; ++i) {
+                   const std::int64_t offset = offset_of(layout, i, indices);
+                   if (offset < first * slice || offset >= last * slice) continue;
+                   T* const place = y + offset;
+                   const T* const update = updates + i * slice;
+                   for (std::int64_t j = 0; j < slice; ++j)
+                     place[j] = combine(reduction, place[j], update[j]);
+                 }
+               });
 }
 
 Kernel make_gather_nd_grad(KernelRequest& request) {

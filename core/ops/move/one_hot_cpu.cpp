@@ -2,13 +2,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-constexpr std::int64_t kGrain = 16384;
 
 int axis_of(const KernelRequest& request, int rank) {
   return normalize_axis(request.attributes().get_int("axis", -1), rank, request.node().label());
@@ -130,7 +129,7 @@ Kernel make_top_k(KernelRequest& request) {
   visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
     kernel = [p, rows, pieces](const KernelArgs& args) {
       // One piece of the rows and of the workspace a thread.
-      parallel_for(pieces, kGrain / (rows / pieces * p.dim + 1) + 1,
+      parallel_for(pieces, kElementwiseGrain / (rows / pieces * p.dim + 1) + 1,
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t piece = first; piece < last; ++piece) {
                        auto* const order =

@@ -1,13 +1,12 @@
 #include <algorithm>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/pad.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
-
-constexpr std::int64_t kGrain = 16384;
 
 /// Pads with a value: fills, then copies what of the data stays.
 template <class T>
@@ -119,7 +118,7 @@ Kernel make_pad(KernelRequest& request) {
       return;
     }
     kernel = [map = PadMap(mode, x, y, amounts->before)](const KernelArgs& args) {
-      parallel_for(map.rows(), kGrain / map.width() + 1,
+      parallel_for(map.rows(), kElementwiseGrain / map.width() + 1,
                    [&](std::int64_t first, std::int64_t last) {
                      map.for_rows(first, last, [&](std::int64_t padded, std::int64_t data) {
                        args.output<T>()[padded] = args.input<T>(0)[data];
@@ -141,7 +140,7 @@ Kernel make_pad_grad(KernelRequest& request) {
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [map, rows, size = dx.size()](const KernelArgs& args) {
       fill_elements(args.output<T>(), size, T{});
-      const std::int64_t grain = kGrain / (rows * map.width() + 1) + 1;
+      const std::int64_t grain = kElementwiseGrain / (rows * map.width() + 1) + 1;
       parallel_for(map.leading(), grain, [&](std::int64_t first, std::int64_t last) {
         map.for_rows(first * rows, last * rows, [&](std::int64_t padded, std::int64_t data) {
           args.output<T>()[data] += args.input<T>(0)[padded];

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/sequence_layout.h"

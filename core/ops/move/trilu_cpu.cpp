@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/registry.h"

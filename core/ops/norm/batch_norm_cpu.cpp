@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
 #include "core/ops/norm/batch_norm.h"
@@ -23,12 +24,11 @@ using PerChannel = std::array<T, Block::kMost>;
 
 template <class Body>
 void for_each_block(const ChannelView& view, Body&& body) {
-  constexpr std::int64_t kElementsWorthAThread = 8192;
   // Rows are cut at whole cache lines.
   constexpr std::int64_t kRowChannels = 16;
   const std::int64_t unit = view.inner == 1 ? kRowChannels : 1;
   const std::int64_t units = (view.channels + unit - 1) / unit;
-  const std::int64_t grain = kElementsWorthAThread / std::max<std::int64_t>(1, view.count() * unit);
+  const std::int64_t grain = kRowwiseGrain / std::max<std::int64_t>(1, view.count() * unit);
   parallel_for(units, grain + 1, [&](std::int64_t first, std::int64_t last) {
     const std::int64_t end = std::min(last * unit, view.channels);
     for (std::int64_t channel = first * unit; channel < end; channel += Block::kMost) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/lanes.h"
 #include "core/ops/norm/batch_norm.h"
@@ -68,9 +69,8 @@ struct ChannelAffine {
 /// [rows, channels], cut into chunks of rows.
 struct ChannelRows {
   explicit ChannelRows(const ChannelView& view) : count(view.outer), channels(view.channels) {
-    constexpr std::int64_t kLeastElements = 16384;
     constexpr std::int64_t kMostChunks = 64;
-    chunks = std::clamp<std::int64_t>(count * channels / kLeastElements, 1, kMostChunks);
+    chunks = std::clamp<std::int64_t>(count * channels / kElementwiseGrain, 1, kMostChunks);
   }
 
   /// Calls body(chunk, first row, last row) over all threads.

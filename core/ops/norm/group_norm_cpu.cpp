@@ -1,3 +1,4 @@
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/norm_row.h"
 #include "core/ops/norm/norm_groups.h"
@@ -10,9 +11,8 @@ namespace {
 /// in its cache.
 template <class Body>
 void for_each_group(const NormGroups& by, Body&& body) {
-  constexpr std::int64_t kElementsWorthAThread = 8192;
   if (by.samples == 0) return;
-  parallel_for(by.count(), kElementsWorthAThread / by.size() + 1,
+  parallel_for(by.count(), kRowwiseGrain / by.size() + 1,
                [&](std::int64_t first, std::int64_t last) {
                  for (std::int64_t i = first; i < last; ++i) body(i / by.groups, i % by.groups);
                });

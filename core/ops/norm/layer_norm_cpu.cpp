@@ -1,5 +1,6 @@
 #include <array>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/norm_row.h"
@@ -114,8 +115,7 @@ Kernel make_forward(KernelRequest& request) {
   };
   const Store store_mean = store(1);
   const Store store_inv_std = store(2);
-  constexpr std::int64_t kElementsWorthAThread = 8192;
-  const std::int64_t grain = kElementsWorthAThread / std::max<std::int64_t>(1, rows.length) + 1;
+  const std::int64_t grain = kRowwiseGrain / std::max<std::int64_t>(1, rows.length) + 1;
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
@@ -233,24 +233,22 @@ void add_pieces(const NormRows& rows, const KernelArgs& args, int output, std::i
 template <template <class> class Stats, bool kCentered>
 Kernel make_backward(KernelRequest& request) {
   const NormRows rows(request, 1);
-  constexpr std::int64_t kElementsWorthAThread = 8192;
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     request.need_workspace(ParameterSums<T>::bytes(rows));
     const std::int64_t pieces = ParameterSums<T>::pieces(rows);
     const std::int64_t elements = std::max<std::int64_t>(1, rows.count / pieces * rows.length);
-    const std::int64_t grain = kElementsWorthAThread / elements + 1;
+    const std::int64_t grain = kRowwiseGrain / elements + 1;
     kernel = [=](const KernelArgs& args) {
       parallel_for(pieces, grain, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t piece = first; piece < last; ++piece) {
           differentiate_piece<T, Stats, kCentered>(rows, args, piece);
         }
       });
-      parallel_for(rows.length, kElementsWorthAThread / pieces,
-                   [&](std::int64_t first, std::int64_t last) {
-                     add_pieces<T>(rows, args, 1, first, last);
-                     if constexpr (kCentered) add_pieces<T>(rows, args, 2, first, last);
-                   });
+      parallel_for(rows.length, kRowwiseGrain / pieces, [&](std::int64_t first, std::int64_t last) {
+        add_pieces<T>(rows, args, 1, first, last);
+        if constexpr (kCentered) add_pieces<T>(rows, args, 2, first, last);
+      });
     };
   });
   return kernel;

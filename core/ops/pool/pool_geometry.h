@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/window.h"
 
@@ -57,11 +58,10 @@ struct PoolGeometry {
   /// Calls body(plane) for all planes, over all threads.
   template <class Body>
   void for_each_plane(Body&& body) const {
-    constexpr std::int64_t kElementsWorthAThread = 8192;
     std::int64_t work = output_plane();
     for (const WindowAxis& axis : axes) work *= std::min(axis.kernel, axis.input);
     work = std::max<std::int64_t>({1, input_plane(), work});
-    parallel_for(planes, kElementsWorthAThread / work + 1, [&](auto first, auto last) {
+    parallel_for(planes, kRowwiseGrain / work + 1, [&](auto first, auto last) {
       for (std::int64_t plane = first; plane < last; ++plane) body(plane);
     });
   }

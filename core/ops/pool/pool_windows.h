@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/pool/pool_geometry.h"
 
@@ -55,9 +56,8 @@ struct PoolImages {
   /// Calls body(image, first row, last row) over all threads: rows of outputs are independent.
   template <class Body>
   void for_each_row(Body&& body) const {
-    constexpr std::int64_t kElementsWorthAThread = 16384;
     const std::int64_t work = std::max<std::int64_t>(1, axes[2].output * channels);
-    parallel_for(batch * rows(), kElementsWorthAThread / work + 1,
+    parallel_for(batch * rows(), kElementwiseGrain / work + 1,
                  [&](std::int64_t first, std::int64_t last) {
                    for (std::int64_t at = first; at < last; ++at) {
                      body(at / rows(), at % rows(), at % rows() + 1);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/column_sums.h"
@@ -24,7 +25,7 @@ constexpr std::int64_t kBlockRows = 16;
 /// Behind the last row lies the next slab or nothing, which does no harm.
 template <class T>
 void prefetch(const T* x, std::int64_t count) {
-  constexpr std::int64_t kLine = 64 / sizeof(T);
+  constexpr std::int64_t kLine = kCacheLineBytes / std::int64_t{sizeof(T)};
   for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(x + i);
 }
 
@@ -63,15 +64,14 @@ struct Tasks {
     tiles = (loop.columns + kTile - 1) / kTile;
     count = loop.outer * tiles;
     constexpr std::int64_t kFewTasks = 16;
-    constexpr std::int64_t kElementsWorthASplit = 16384;
     constexpr std::int64_t kRowsWorthASplit = 128;  // one thread joins a row of totals a split
     const std::int64_t width = std::min(loop.columns, kTile);
     if (count < kFewTasks) {
-      const std::int64_t least = std::max(kElementsWorthASplit / width, kRowsWorthASplit);
+      const std::int64_t least = std::max(kElementwiseGrain / width, kRowsWorthASplit);
       splits = std::clamp<std::int64_t>(loop.length() / least, 1, 64 / count);
     }
     slots = width;
-    grain = kElementsWorthASplit / std::max<std::int64_t>(1, loop.length() / splits * width) + 1;
+    grain = kElementwiseGrain / std::max<std::int64_t>(1, loop.length() / splits * width) + 1;
   }
 
   std::int64_t beside = 1;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/train/product_update_kernels.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/convert.h"
 #include "core/ops/train/product_update_kernels.h"
@@ -186,11 +187,10 @@ constexpr std::array<std::pair<std::string_view, UpdateRule (*)(const KernelRequ
 Kernel make_update(KernelRequest& request) {
   UpdateRule rule = update_rule(request);
   if (!rule) return {};
-  constexpr std::int64_t kGrain = 16384;
   const std::int64_t size = request.shape().size();
   const DType dtype = request.dtype(1);
   return [=, rule = std::move(rule)](const KernelArgs& args) {
-    parallel_for(size, kGrain, [&](std::int64_t first, std::int64_t last) {
+    parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
       const auto* const gradient = static_cast<const std::byte*>(args.inputs[1]);
       rule({args, gradient + bytes_of(dtype, first), first, last});
     });

@@ -2,6 +2,7 @@
 #include <array>
 #include <cassert>
 
+#include "core/base/machine.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/stochastic_rounding.h"
 #include "core/ops/registry.h"
@@ -91,7 +92,7 @@ class StoredStates {
   /// that the processor would follow by itself.
   template <class E>
   static void fetch_next(const E* piece) {
-    constexpr std::int64_t kLine = 64 / std::int64_t{sizeof(E)};
+    constexpr std::int64_t kLine = kCacheLineBytes / std::int64_t{sizeof(E)};
     for (std::int64_t i = 0; i < kPiece; i += kLine) __builtin_prefetch(piece + kPiece + i);
   }
 
