@@ -287,6 +287,7 @@ void bind_training(nb::module_& module) {
            [](HeldTrainer& held, bool on) {
              held.alone([&](Model&) { held.step().use_averages(on); });
            })
+      .def_prop_ro("uses_averages", asking([](TrainStep& s) { return s.uses_averages(); }))
       .def("set_base_learning_rate",
            [](HeldTrainer& held, float lr) {
              held.with_step([&](TrainStep& step) { step.set_base_learning_rate(lr); });

@@ -55,7 +55,8 @@ def _is_better(value: float, best: float | None, name: str, min_delta: float = 0
 
 class Checkpoint(Callback):
     """Keeps the model in a folder: `last.onnx` after each epoch and when training ends or is
-    interrupted, `best.onnx` whenever `monitor` has improved, and `history.jsonl`.
+    interrupted, `best.onnx` whenever `monitor` has improved, and `history.jsonl`. With `ema`,
+    `best.onnx` holds the averages, which were measured, and `last.onnx` what is trained.
 
     `monitor` is "val_loss" where there are validation data, else "loss". `every` writes
     `last.onnx` also each so many steps. The files are models; the optimizer's state is not kept.
@@ -87,7 +88,8 @@ class Checkpoint(Callback):
         value = _monitored(record, name)
         if _is_better(value, self.best, name):
             self.best = value
-            trainer.model.save(self.folder / "best.onnx")
+            with trainer.measured() as model:
+                model.save(self.folder / "best.onnx")
 
     def on_end(self, trainer: Trainer, history: History) -> None:
         if history.error is None:  # else numbers may be lost; what the last epoch left is whole
@@ -97,7 +99,8 @@ class Checkpoint(Callback):
 class EarlyStopping(Callback):
     """Stops when `monitor` has not improved for `patience` epochs.
 
-    `restore_best` gives the model the weights of the best epoch when training ends.
+    `restore_best` gives the model the weights of the best epoch when training ends; averages cannot
+    be brought back so, but Checkpoint writes them.
     """
 
     def __init__(self, monitor: str = "val_loss", patience: int = 3, min_delta: float = 0.0,
@@ -111,6 +114,9 @@ class EarlyStopping(Callback):
         self._weights: dict[str, Any] = {}
 
     def on_start(self, trainer: Trainer) -> None:
+        if self.restore_best and trainer.keeps_averages:
+            raise Error("EarlyStopping(restore_best=True) cannot bring back the averages that ema keeps; "
+                        "take those of the best epoch from Checkpoint's best.onnx")
         self.best = None
         self._waited = 0
         self._weights = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import threading
@@ -60,6 +61,7 @@ class Trainer:
             "ema": ema,
         }
         self._core = _core.Trainer(model._core, options)
+        self.keeps_averages = ema > 0
         self._device = device
         self._output = output
         self._total_updates = total_updates
@@ -93,6 +95,17 @@ class Trainer:
         """From now on the model holds the averages that `ema` keeps, to be saved, or again what is
         trained, which alone can train on."""
         self._core.use_averages(on)
+
+    @contextlib.contextmanager
+    def measured(self) -> Iterator[Model]:
+        """While it is entered, the model holds what `evaluate` measures: its averages, where `ema`
+        keeps any and a step was made."""
+        were_used = self._core.uses_averages
+        self.use_averages()
+        try:
+            yield self.model
+        finally:
+            self.use_averages(were_used)
 
     @property
     def memory(self) -> dict[str, int]:
@@ -213,10 +226,11 @@ class Trainer:
 
     def _evaluate(self, source: Source, interrupt: _Interrupt | None = None) -> Evaluation:
         means = _Means()
-        for b in source.batches(self._core.batch):
-            means.add(self._core.evaluate(b), b.targets)
-            if interrupt is not None and interrupt.asked:
-                break
+        with self.measured():
+            for b in source.batches(self._core.batch):
+                means.add(self._core.evaluate(b), b.targets)
+                if interrupt is not None and interrupt.asked:
+                    break
         record = means.record()
         return Evaluation(record["loss"], record.get("accuracy"), means.samples)
 

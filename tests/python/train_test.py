@@ -172,6 +172,19 @@ class Callbacks(unittest.TestCase):
             with open(os.path.join(run, "history.jsonl"), encoding="utf-8") as file:
                 self.assertEqual([json.loads(line) for line in file], history.epochs)
 
+    def test_the_best_is_what_was_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            t = trainer(ema=0.5)
+            history = fit(t, samples(), epochs=3, validation=samples(50, 6),
+                          callbacks=[graft.Checkpoint(folder)])
+            best = graft.Trainer(graft.load(os.path.join(folder, "best.onnx")))
+            self.assertAlmostEqual(best.evaluate(samples(50, 6)).loss, min(history["val_loss"]), 6)
+            last = graft.load(os.path.join(folder, "last.onnx"))
+            for name, array in t.parameters.items():
+                np.testing.assert_array_equal(last.weights[name], array)
+            with self.assertRaisesRegex(graft.Error, "best.onnx"):
+                fit(t, samples(), callbacks=[graft.EarlyStopping("loss", restore_best=True)])
+
     def test_checkpoint_keeps_what_was_good_before_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             t, keep = trainer(), graft.Checkpoint(folder)
