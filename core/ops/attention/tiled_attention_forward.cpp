@@ -54,7 +54,9 @@ template <int vectors>
     const Lanes16 before = running.most[v];
     running.most[v] = most[v];
     // Where all is hidden so far, exp2(-inf - 0) is the 0 that exp2(-inf + inf) is not.
-    most[v] = most[v] == -std::numeric_limits<float>::infinity() ? Lanes16{} : most[v];
+    most[v] = by_registers(
+        []<class V>(const V& x) { return x == -std::numeric_limits<float>::infinity() ? V{} : x; },
+        most[v]);
     keep[v] = exp2(before - most[v]);
     sum[v] = Lanes16{};
   }

@@ -17,7 +17,18 @@ struct LanesOf<1> {
   using type = float;
 };
 
-/// `lanes` numbers that are computed together: 16, 4 or 1. Operators work element by element.
+/// Numbers that a register of the processor holds.
+#if defined(__AVX512F__)
+inline constexpr int kRegisterLanes = 16;
+#elif defined(__AVX__)
+inline constexpr int kRegisterLanes = 8;
+#else
+inline constexpr int kRegisterLanes = 4;
+#endif
+
+/// `lanes` numbers that are computed together: 16, 8, 4 or 1. Operators work element by element.
+/// More than a register holds are computed register by register, but for comparisons, choices,
+/// shuffles and conversions, which GCC 12 then computes one by one: see by_registers().
 template <int lanes>
 using Lanes = typename LanesOf<lanes>::type;
 
@@ -38,6 +49,7 @@ struct LaneBits {
   using Byte [[gnu::vector_size(lanes)]] = std::uint8_t;
   using Short [[gnu::vector_size(lanes * sizeof(std::uint16_t))]] = std::uint16_t;
   using Whole [[gnu::vector_size(lanes * sizeof(std::uint32_t))]] = std::uint32_t;
+  using Signed [[gnu::vector_size(lanes * sizeof(std::int32_t))]] = std::int32_t;
 };
 
 /// bf16 numbers as f32.
@@ -71,7 +83,7 @@ void store(BFloat16* to, const V& v) {
   }
 }
 
-/// Bytes as the numbers they are.
+/// Bytes as the numbers they are, widened in steps that processors have.
 template <int lanes>
 Lanes<lanes> load(const std::uint8_t* from) {
   if constexpr (lanes == 1) {
@@ -79,7 +91,9 @@ Lanes<lanes> load(const std::uint8_t* from) {
   } else {
     typename LaneBits<lanes>::Byte bytes;
     std::memcpy(&bytes, from, sizeof(bytes));
-    return __builtin_convertvector(bytes, Lanes<lanes>);
+    const auto shorts = __builtin_convertvector(bytes, typename LaneBits<lanes>::Short);
+    const auto whole = __builtin_convertvector(shorts, typename LaneBits<lanes>::Signed);
+    return __builtin_convertvector(whole, Lanes<lanes>);
   }
 }
 /// Whole numbers of 0 to 255.
@@ -89,8 +103,15 @@ void store(std::uint8_t* to, const V& v) {
   if constexpr (kLanes == 1) {
     *to = static_cast<std::uint8_t>(v);
   } else {
-    const auto whole = __builtin_convertvector(v, typename LaneBits<kLanes>::Whole);
-    const auto bytes = __builtin_convertvector(whole, typename LaneBits<kLanes>::Byte);
+    using Bytes = typename LaneBits<kLanes>::Byte;
+    const auto whole = __builtin_convertvector(v, typename LaneBits<kLanes>::Signed);
+    Bytes bytes;
+    if constexpr (kLanes == 16) {  // AVX-512 has it as one instruction
+      bytes = __builtin_convertvector(whole, Bytes);
+    } else {
+      const auto shorts = __builtin_convertvector(whole, typename LaneBits<kLanes>::Short);
+      bytes = __builtin_convertvector(shorts, Bytes);
+    }
     std::memcpy(to, &bytes, sizeof(bytes));
   }
 }
@@ -104,12 +125,36 @@ void unroll(Body&& body) {
   (std::make_integer_sequence<int, count>());
 }
 
-/// Calls body.operator()<lanes>(i) for i in [0, count), 16 at a time, then 4, then 1.
+/// f of vectors of as many lanes, whose parts it gets register by register.
+template <class F, class First, class... More>
+First by_registers(F&& f, const First& first, const More&... more) {
+  constexpr int kLanes = sizeof(First) / sizeof(float);
+  if constexpr (kLanes <= kRegisterLanes) {
+    return f(first, more...);
+  } else {
+    First result;
+    unroll<kLanes / kRegisterLanes>([&]<int part>() {
+      const auto part_of = [](const auto& whole) {
+        Lanes<kRegisterLanes> v;
+        std::memcpy(&v, reinterpret_cast<const char*>(&whole) + part * sizeof(v), sizeof(v));
+        return v;
+      };
+      const Lanes<kRegisterLanes> done = f(part_of(first), part_of(more)...);
+      std::memcpy(reinterpret_cast<char*>(&result) + part * sizeof(done), &done, sizeof(done));
+    });
+    return result;
+  }
+}
+
+/// Calls body.operator()<lanes>(i) for i in [0, count): a register at a time, then 4, then 1.
 template <class Body>
 void for_each_lanes(std::int64_t count, Body&& body) {
+  constexpr int kMost = kRegisterLanes;
   std::int64_t i = 0;
-  for (; i + 16 <= count; i += 16) body.template operator()<16>(i);
-  for (; i + 4 <= count; i += 4) body.template operator()<4>(i);
+  for (; i + kMost <= count; i += kMost) body.template operator()<kMost>(i);
+  if constexpr (kMost > 4) {
+    for (; i + 4 <= count; i += 4) body.template operator()<4>(i);
+  }
   for (; i < count; ++i) body.template operator()<1>(i);
 }
 

@@ -17,7 +17,7 @@ inline Lanes16 all_lanes(float x) {
 }
 
 inline Lanes16 larger(const Lanes16& a, const Lanes16& b) {
-  return a > b ? a : b;
+  return by_registers([](const auto& x, const auto& y) { return x > y ? x : y; }, a, b);
 }
 inline double larger(double a, double b) {
   return a > b ? a : b;
@@ -38,7 +38,8 @@ inline Lanes16 exp2(const Lanes16& x) {
   // The integer stands in the last bits of `shifted`; all others fall out.
   const auto result =
       std::bit_cast<Lanes16>(std::bit_cast<Bits>(p) + (std::bit_cast<Bits>(shifted) << 23));
-  return x < -126.0F ? Lanes16{} : result;
+  return by_registers(
+      []<class V>(const V& power, const V& of) { return of < -126.0F ? V{} : power; }, result, x);
 }
 
 /// e^x for x <= 0.
@@ -64,33 +65,49 @@ inline double log_of(double x) {
 namespace detail {
 
 /// Swaps the off-diagonal halves of each 2 `step` x 2 `step` block.
-template <int step, int... lane>
-void swap_blocks(Lanes16& a, Lanes16& b, std::integer_sequence<int, lane...>) {
-  const Lanes16 low =
-      __builtin_shufflevector(a, b, ((lane & step) == 0 ? lane : lane - step + 16)...);
-  const Lanes16 high =
-      __builtin_shufflevector(a, b, ((lane & step) == 0 ? lane + step : lane + 16)...);
+template <int step, class V, int... lane>
+void swap_blocks(V& a, V& b, std::integer_sequence<int, lane...>) {
+  constexpr int kLanes = sizeof...(lane);
+  const V low =
+      __builtin_shufflevector(a, b, ((lane & step) == 0 ? lane : lane - step + kLanes)...);
+  const V high =
+      __builtin_shufflevector(a, b, ((lane & step) == 0 ? lane + step : lane + kLanes)...);
   a = low;
   b = high;
 }
 
-template <int step>
-void swap_all_blocks(Lanes16 (&rows)[16]) {
-  unroll<16>([&]<int i>() {
+/// A matrix of as many rows as a row has numbers, in blocks of `step` and then in smaller ones.
+template <int step, class V, std::size_t count>
+void transpose_blocks(V (&rows)[count]) {
+  unroll<static_cast<int>(count)>([&]<int i>() {
     if constexpr ((i & step) == 0) {
-      swap_blocks<step>(rows[i], rows[i + step], std::make_integer_sequence<int, 16>());
+      swap_blocks<step>(rows[i], rows[i + step],
+                        std::make_integer_sequence<int, static_cast<int>(count)>());
     }
   });
+  if constexpr (step > 1) transpose_blocks<step / 2>(rows);
 }
 
 }  // namespace detail
 
-/// A 16 x 16 matrix in registers.
+/// A 16 x 16 matrix: in registers, or register by register.
 inline void transpose(Lanes16 (&rows)[16]) {
-  detail::swap_all_blocks<8>(rows);
-  detail::swap_all_blocks<4>(rows);
-  detail::swap_all_blocks<2>(rows);
-  detail::swap_all_blocks<1>(rows);
+  if constexpr (kRegisterLanes == 16) {
+    detail::transpose_blocks<8>(rows);
+  } else {
+    constexpr int kSide = kRegisterLanes;
+    float numbers[16][16];
+    std::memcpy(numbers, rows, sizeof(numbers));
+    auto* const to = reinterpret_cast<float*>(rows);
+    for (int first = 0; first < 16; first += kSide) {
+      for (int column = 0; column < 16; column += kSide) {
+        Lanes<kSide> block[kSide];
+        unroll<kSide>([&]<int i>() { block[i] = load<kSide>(&numbers[first + i][column]); });
+        detail::transpose_blocks<kSide / 2>(block);
+        unroll<kSide>([&]<int i>() { store(to + (column + i) * 16 + first, block[i]); });
+      }
+    }
+  }
 }
 
 /// Transposes what 16 sources hold: calls take(c, v) for c in [0, columns), where lane i of v is

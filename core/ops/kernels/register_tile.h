@@ -6,14 +6,6 @@
 
 namespace graft {
 
-/// Numbers that a register of the processor holds.
-#if defined(__AVX512F__)
-inline constexpr int kRegisterLanes = 16;
-#elif defined(__AVX__)
-inline constexpr int kRegisterLanes = 8;
-#else
-inline constexpr int kRegisterLanes = 4;
-#endif
 /// Numbers of a vector of a tile: one or several registers.
 inline constexpr int kTileLanes = 16;
 inline constexpr bool kHasWideRegisters = kRegisterLanes == kTileLanes;

@@ -101,8 +101,11 @@ struct ChannelRows {
     for (; first < last; first += tile) {
       const std::int64_t end = std::min(last, first + tile);
       std::int64_t c = 0;
-      for (; c + 64 <= channels; c += 64) body.template operator()<16, 4>(c, first, end);
-      for (; c + 32 <= channels; c += 32) body.template operator()<16, 2>(c, first, end);
+      constexpr int kLanes = kRegisterLanes;
+      for (; c + 64 <= channels; c += 64)
+        body.template operator()<kLanes, 64 / kLanes>(c, first, end);
+      for (; c + 32 <= channels; c += 32)
+        body.template operator()<kLanes, 32 / kLanes>(c, first, end);
       for_each_lanes(channels - c, [&]<int lanes>(std::int64_t i) {
         body.template operator()<lanes, 1>(c + i, first, end);
       });
