@@ -195,7 +195,7 @@ std::string why_frozen(const Value& value) {
   if (trains(value)) return {};
   switch (value.role) {
     case Role::buffer:
-      return "a buffer of the program that was exported";
+      return "a buffer of the program that was exported, or frozen in the file";
     case Role::statistic:
       return "a running statistic, which follows the batches";
     case Role::constant:
