@@ -3,9 +3,7 @@
 #include "train/compile.h"
 
 #include <algorithm>
-#include <unordered_set>
 
-#include "core/graph/frozen.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/residency.h"
 #include "train/trainable.h"
@@ -65,17 +63,6 @@ void mark_statistics(const Graph& graph) {
   }
 }
 
-/// What is separated from a frozen weight is frozen in the file, too: initializers from `known` on.
-void keep_frozen(Model& model, std::size_t known) {
-  if (edit::frozen_names(model).empty()) return;
-  const auto& all = model.graph().initializers();
-  const std::unordered_set<const Value*> fresh(all.begin() + static_cast<std::ptrdiff_t>(known),
-                                               all.end());
-  edit::freeze(model, [&](const Value& value) {
-    return fresh.contains(&value) && (value.role == Role::buffer || value.role == Role::constant);
-  });
-}
-
 /// Brings what the step changes to `target`: beside the variables, running statistics, which nobody
 /// could share once a plan is made, and followers.
 void place(TrainableModel& made, const HostCopies& host_copies, Device& target) {
@@ -122,9 +109,7 @@ TrainableModel prepare_training(const Model& model, const TrainOptions& options,
 }
 
 void share_with_file(const TrainableModel& trainable, Model& model) {
-  const std::size_t known = model.graph().initializers().size();
-  separate_parameters(model.graph());
-  keep_frozen(model, known);
+  separate_parameters(model);
   const std::vector<Value*>& ours = trainable.file.graph().initializers();
   const std::vector<Value*>& theirs = model.graph().initializers();
   for (std::size_t i = 0; i < ours.size(); ++i) {

@@ -39,14 +39,22 @@ void give_role(Value& value) {
   value.role = is_statistic(value) ? Role::constant : Role::buffer;
 }
 
+bool holds_floats(const Node& constant) {
+  const Attributes& attributes = constant.attributes;
+  if (!attributes.has("value"))
+    return attributes.has("value_float") || attributes.has("value_floats");
+  return is_float(attributes.get_tensor("value").dtype());
+}
+
 /// What may train: an initializer, or what becomes one when a model is made ready to.
 bool is_weight(const Value& value) {
-  if (!is_float(value.dtype()) && value.dtype() != DType::undefined) return false;
   if (value.is_initializer()) return is_float(value.dtype());
   const Node* const node = value.producer();
   if (node == nullptr || value.output_index() != 0) return false;
+  if (node->is("Constant")) return holds_floats(*node);
   const Value* const source = node->input(0);
-  return node->is("Constant") || (node->is("Identity") && source != nullptr && is_weight(*source));
+  return node->is("Identity") && source != nullptr && source->is_initializer() &&
+         is_float(source->dtype());
 }
 
 std::vector<Value*> weights_of(const Graph& graph) {

@@ -21,7 +21,7 @@ Tensor folded(Graph& graph, std::string_view name) {
 }  // namespace
 
 Tensor known_value(const Model& model, const Value& value) {
-  if (value.is_initializer()) return value.initializer();
+  if (value.is_initializer()) return value.initializer().to(cpu());
   Model copy = model.clone();
   truncate(copy, value.name());
   passes::PassContext context{.device = cpu(), .model = &copy};

@@ -64,7 +64,8 @@ Value* origin_of(Value* value) {
 }
 
 std::string layer_name(const Node& node, const std::string& weight) {
-  for (std::string name : {layer_of_weight(weight), layer_of_bias(node), layer_of_node(node)}) {
+  for (const std::string& name :
+       {layer_of_weight(weight), layer_of_bias(node), layer_of_node(node)}) {
     if (!name.empty()) return name;
   }
   return weight;

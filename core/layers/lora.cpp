@@ -124,9 +124,13 @@ std::string obstacle(const Graph& graph, const LoraTarget& target) {
   return {};
 }
 
-/// All of a model but adapters.
+/// All of a model that could train but adapters.
 void freeze_base(Model& model) {
-  freeze(model, [](const Value& value) { return !is_of_lora(value); });
+  freeze(model, [](const Value& value) {
+    const bool is_open =
+        value.role == Role::unknown || value.role == Role::parameter || value.role == Role::folded;
+    return is_open && !is_of_lora(value);
+  });
 }
 
 void check_fits(const LoraTarget& target, const LoraAdapter& adapter) {

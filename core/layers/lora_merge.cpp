@@ -63,8 +63,8 @@ bool is_whole(const AttachedLora& found) {
 
 /// scale B A, [out,in] with all that is behind the rank in `in`.
 Tensor change_of(const AttachedLora& adapter) {
-  const Tensor a = adapter.a->initializer().cast(DType::f32);
-  const Tensor b = adapter.b->initializer().cast(DType::f32);
+  const Tensor a = adapter.a->initializer().to(cpu()).cast(DType::f32);
+  const Tensor b = adapter.b->initializer().to(cpu()).cast(DType::f32);
   const std::int64_t rank = a.shape()[0];
   const auto scale = static_cast<float>(adapter.alpha / static_cast<double>(rank));
   const std::int64_t in = a.size() / rank;

@@ -1,8 +1,8 @@
 // Attention of com.microsoft, and what stands round it.
+#include "core/passes/microsoft_attention_internal.h"
+
 #include <array>
 #include <cmath>
-
-#include "core/passes/microsoft_internal.h"
 
 namespace graft::passes {
 namespace {
@@ -141,7 +141,9 @@ Outputs expand_rotary_embedding(const MicrosoftCall& c) {
                         {"rotary_embedding_dim", turned}};
   if (rank == 3) {
     std::int64_t heads = c.integer("num_heads");
-    if (heads == 0 && turned == 0) heads = c.dim(x, 2) / (2 * c.dim(cosines, 1));
+    const std::int64_t half = c.dim(cosines, 1);
+    if (half < 1) fail(ErrorKind::shape, c.node().label(), ": its table of cosines is empty");
+    if (heads == 0 && turned == 0) heads = c.dim(x, 2) / (2 * half);
     attributes.set({"num_heads", heads});
   }
   return {call("RotaryEmbedding", {x, cosines, c.required(3), places}, attributes)};

@@ -120,7 +120,7 @@ bool is_asked(const RepairArguments& a) {
 }
 
 void repair(Model& model, const RepairArguments& arguments, std::uint64_t seed) {
-  if (!arguments.norms.empty() || !arguments.freeze.empty()) separate_parameters(model.graph());
+  if (!arguments.norms.empty() || !arguments.freeze.empty()) separate_parameters(model);
   if (arguments.strip) strip(model);
   if (arguments.tie) tie(model);
   if (arguments.unfuse) unfuse(model, arguments);

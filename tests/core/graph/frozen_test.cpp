@@ -50,6 +50,23 @@ TEST(Frozen, StatisticsAreConstants) {
   EXPECT_EQ(model.graph().find("bn.running_mean")->role, Role::constant);
 }
 
+TEST(Frozen, AreConstantsAndIdentitiesOfFloats) {
+  Model model = two_layers();
+  Graph& graph = model.graph();
+  Node* const first = graph.nodes().front().get();
+  const auto add = [&](const char* op, const std::vector<Value*>& inputs, const char* name,
+                       Attributes attributes) {
+    graph.add_node(op, "", inputs, {name}, std::move(attributes), first);
+  };
+  add("Constant", {}, "floats", {{"value", Tensor::zeros(DType::f32, {2})}});
+  add("Constant", {}, "number", {{"value_float", 1.0F}});
+  add("Constant", {}, "indices", {{"value", Tensor::zeros(DType::i64, {2})}});
+  add("Identity", {graph.find("fc1.bias")}, "shared", {});
+  add("Identity", {graph.find("x")}, "passed", {});
+  edit::freeze(model, "floats|number|indices|shared|passed");
+  EXPECT_THAT(edit::frozen_names(model), ElementsAre("floats", "number", "shared"));
+}
+
 TEST(Frozen, RefusesPatternsThatMatchNothing) {
   Model model = two_layers();
   EXPECT_THAT(error_of([&] { edit::freeze(model, "fc3.*"); }).what(),

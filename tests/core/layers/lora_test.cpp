@@ -229,7 +229,8 @@ TEST(Lora, RefusesWhatItCannotAdaptAndChangesNothing) {
   EXPECT_EQ(print(model.graph()), before);
   EXPECT_THAT(edit::add_lora(model, {.rank = 1}).left_out,
               ElementsAre("Conv node 'conv': it has 2 groups"));
-  EXPECT_THAT(refused({.rank = 1}), HasSubstr("it has an adapter already ('fc.lora_A.weight')"));
+  EXPECT_THAT(refused({.pattern = "fc", .rank = 1}),
+              HasSubstr("it has an adapter already ('fc.lora_A.weight')"));
 }
 
 TEST(Lora, ThatWasChangedIsNotMerged) {

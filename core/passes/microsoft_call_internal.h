@@ -55,10 +55,7 @@ class MicrosoftCall {
   Builder& builder_;
 };
 
-// Each returns one value an output, or empty ones where it does not compute it.
+/// One value an output, or empty ones for those that are not computed.
 using Outputs = std::vector<Expr>;
-Outputs expand_attention(const MicrosoftCall& call);
-Outputs expand_multi_head_attention(const MicrosoftCall& call);
-Outputs expand_rotary_embedding(const MicrosoftCall& call);
 
 }  // namespace graft::passes
