@@ -3,7 +3,10 @@
 // Training: Trainer with epochs and measures, TrainStep for loops by hand, Evaluator. What a long
 // run needs beside them is in graft/run.h.
 
+#include "train/copies.h"
 #include "train/evaluator.h"
+#include "train/lora_file.h"
 #include "train/progress_bar.h"
 #include "train/train_step.h"
 #include "train/trainer.h"
+#include "train/unfuse_norms.h"

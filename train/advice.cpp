@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "core/base/closest.h"
 #include "core/layers/fix_input.h"
 #include "core/passes/pass.h"
+#include "train/copies.h"
 #include "train/logits.h"
 #include "train/masters.h"
-#include "train/tied.h"
 
 namespace graft {
 namespace {
@@ -17,8 +18,7 @@ void look_at_ends(const Graph& graph, std::vector<Advice>& advice) {
     if (end == nullptr || !(end->is("Softmax") || end->is("Sigmoid"))) continue;
     advice.push_back({text("output '", output->name(), "' holds probabilities (", end->label(),
                            "): losses of logits judge what comes before it"),
-                      text("edit MODEL --truncate ", end->input(0)->name(),
-                           " --out OUT, to cut it off for good")});
+                      "edit MODEL --strip-probabilities --out OUT, to cut it off for good"});
   }
 }
 
@@ -56,7 +56,36 @@ void look_at_quantization(const Graph& graph, std::vector<Advice>& advice) {
   const auto count = std::ranges::count_if(graph.nodes(), is_quantized);
   if (count == 0) return;
   advice.push_back({text(count, " weights are integers (quantized), which do not train"),
-                    "train the model that the file was quantized from"});
+                    "edit MODEL --lora '.*' --out OUT, for adapters that train beside them"});
+}
+
+/// What PyTorch's exporters make of a Conv and the BatchNormalization behind it has a name that
+/// they number.
+bool is_fused(const Node& conv) {
+  return conv.input(1)->name().starts_with("onnx::Conv_") || conv.name().starts_with("node_Conv_");
+}
+
+void look_at_norms(const Graph& graph, std::vector<Advice>& advice) {
+  constexpr std::int64_t kDeep = 8;  // a net of as many that never had any is rare
+  std::int64_t fused = 0;
+  std::int64_t biased = 0;
+  bool has_norm = false;
+  for (const auto& node : graph.nodes()) {
+    has_norm |= node->op_type().ends_with("Normalization");
+    if (!node->is("Conv") || node->input(2) == nullptr) continue;
+    ++biased;
+    if (is_fused(*node)) ++fused;
+  }
+  const std::string remedy = "edit MODEL --unfuse-bn --calibrate DATA --out OUT";
+  if (fused > 0) {
+    advice.push_back({text("the BatchNormalization behind ", fused,
+                           " of the Convs was folded into them: without ", "it they train worse"),
+                      remedy});
+  } else if (!has_norm && biased >= kDeep) {
+    advice.push_back({text(biased, " Convs have a bias and no normalization: an export may have ",
+                           "folded a BatchNormalization into each"),
+                      remedy});
+  }
 }
 
 void look_at_conditions(const Graph& graph, std::vector<Advice>& advice) {
@@ -69,17 +98,10 @@ void look_at_conditions(const Graph& graph, std::vector<Advice>& advice) {
 
 /// A weight that the exporter wrote twice: as it is, and transposed or copied.
 void look_at_copies(const std::vector<const Value*>& trained, std::vector<Advice>& advice) {
-  constexpr std::int64_t kFew = 1024;  // smaller ones are equal by chance: ones and zeros
-  for (std::size_t i = 0; i < trained.size(); ++i) {
-    const Tensor& one = trained[i]->initializer();
-    if (one.rank() != 2 || one.size() < kFew) continue;
-    for (std::size_t j = i + 1; j < trained.size(); ++j) {
-      if (!are_copies(one, trained[j]->initializer())) continue;
-      const std::string pair = trained[i]->name() + "," + trained[j]->name();
-      advice.push_back({text("'", trained[i]->name(), "' and '", trained[j]->name(),
-                             "' hold one matrix: written twice, they would part"),
-                        "train ... --tied " + pair});
-    }
+  for (const std::vector<std::string>& names : find_copies(trained)) {
+    advice.push_back({text(quoted_list(names), " hold one matrix: written ",
+                           names.size() == 2 ? "twice" : "several times", ", they would part"),
+                      "edit MODEL --tie --out OUT"});
   }
 }
 
@@ -92,6 +114,7 @@ std::vector<Advice> advise(const Model& file, const Graph& newest,
   look_at_batch(file.graph(), advice);
   look_at_types(trained, advice);
   look_at_quantization(newest, advice);
+  look_at_norms(file.graph(), advice);
   look_at_conditions(file.graph(), advice);
   look_at_copies(trained, advice);
   return advice;

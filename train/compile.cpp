@@ -109,7 +109,7 @@ TrainableModel prepare_training(const Model& model, const TrainOptions& options,
 }
 
 void share_with_file(const TrainableModel& trainable, Model& model) {
-  separate_parameters(model.graph());
+  separate_parameters(model);
   const std::vector<Value*>& ours = trainable.file.graph().initializers();
   const std::vector<Value*>& theirs = model.graph().initializers();
   for (std::size_t i = 0; i < ours.size(); ++i) {

@@ -5,6 +5,7 @@
 
 #include "core/base/regex.h"
 #include "core/graph/edit.h"
+#include "core/graph/frozen.h"
 #include "core/graph/reads.h"
 #include "core/layers/fix_input.h"
 #include "core/ops/registry.h"
@@ -164,8 +165,20 @@ void separate_parameters(Graph& graph) {
   onnx::separate_merged(graph);
 }
 
+void separate_parameters(Model& model) {
+  const std::size_t known = model.graph().initializers().size();
+  separate_parameters(model.graph());
+  if (edit::frozen_names(model).empty()) return;
+  const auto& all = model.graph().initializers();
+  const std::unordered_set<const Value*> fresh(all.begin() + static_cast<std::ptrdiff_t>(known),
+                                               all.end());
+  edit::freeze(model, [&](const Value& value) {
+    return fresh.contains(&value) && (value.role == Role::buffer || value.role == Role::constant);
+  });
+}
+
 std::size_t take_parameters(Model& to, const Model& from) {
-  separate_parameters(to.graph());
+  separate_parameters(to);
   std::size_t count = 0;
   for (Value* const value : to.graph().initializers()) {
     const Value* const trained = from.graph().find(value->name());
@@ -195,7 +208,7 @@ std::string why_frozen(const Value& value) {
   if (trains(value)) return {};
   switch (value.role) {
     case Role::buffer:
-      return "a buffer of the program that was exported";
+      return "a buffer of the program that was exported, or frozen in the file";
     case Role::statistic:
       return "a running statistic, which follows the batches";
     case Role::constant:

@@ -23,6 +23,8 @@ struct TrainableRequest {
 /// Gives parameters that an exporter merged because they were equal initializers of their own
 /// (edit::separate_initializers, onnx::separate_merged): trained, they part.
 void separate_parameters(Graph& graph);
+/// The same, and what comes from a weight that the model's file freezes is frozen there, too.
+void separate_parameters(Model& model);
 
 /// Gives `to` what `from`, a clone of it that was trained, perhaps with more nodes, holds under the
 /// names of its initializers: clones share elements, but not the parameters that training separated

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "core/base/closest.h"
+#include "core/graph/frozen.h"
 
 namespace graft::edit {
 namespace {
@@ -156,6 +157,7 @@ bool is_dead(const Node& node) {
 
 void truncate(Model& model, std::string_view value) {
   cut(model.graph(), "truncate", {}, {resolve(model.graph(), "truncate", value)});
+  forget_frozen(model);
 }
 
 void extract(Model& model, const std::vector<std::string>& inputs,
@@ -167,6 +169,7 @@ void extract(Model& model, const std::vector<std::string>& inputs,
   std::vector<Value*> to;
   for (const std::string& name : outputs) to.push_back(resolve(graph, "extract", name));
   cut(graph, "extract", from, to);
+  forget_frozen(model);
 }
 
 std::size_t remove_unused(Graph& graph) {
@@ -208,7 +211,11 @@ void rename(Model& model, std::string_view from, std::string_view to) {
     fail(ErrorKind::model, "cannot rename '", from, "' to '", to,
          "': a value in the body of a node has that name");
   }
+  const std::vector<std::string> frozen = frozen_names(model);
+  const bool was_frozen = std::ranges::find(frozen, from) != frozen.end();
   model.graph().rename(value, to);
+  if (was_frozen) freeze(model, [&](const Value& weight) { return &weight == value; });
+  forget_frozen(model);
 }
 
 namespace {

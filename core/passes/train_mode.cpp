@@ -13,12 +13,17 @@ bool changes(const Value* value, const Names& frozen) {
          std::ranges::find(frozen, value->name()) == frozen.end();
 }
 
+/// A statistic that is given, not followed: computed, or a constant (core/graph/frozen.h).
+bool is_fixed(const Value& statistic) {
+  return !statistic.is_initializer() || statistic.role == Role::constant;
+}
+
 /// A frozen BatchNormalization (neither scale nor bias trains) keeps its running statistics, and so
-/// does one whose statistics are computed: there is nothing to update.
+/// does one whose statistics are fixed: there is nothing to update.
 bool trains(const Node& node, const Names& frozen) {
   return node.is("BatchNormalization") &&
          (changes(node.input(1), frozen) || changes(node.input(2), frozen)) &&
-         node.input(3)->is_initializer() && node.input(4)->is_initializer();
+         !is_fixed(*node.input(3)) && !is_fixed(*node.input(4));
 }
 
 /// y = BatchNormalization(x, scale, bias, mean, var), with statistics of the batch.

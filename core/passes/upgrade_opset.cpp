@@ -7,6 +7,7 @@
 #include "core/passes/flex_attention_internal.h"
 #include "core/passes/functions_internal.h"
 #include "core/passes/legacy_internal.h"
+#include "core/passes/microsoft.h"
 #include "core/passes/pass.h"
 #include "core/passes/splice_internal.h"
 
@@ -36,7 +37,10 @@ class UnknownOps {
   void collect(const Graph& graph) {
     for (const auto& node : graph.nodes()) {
       for_each_body(*node, [&](const Graph& body) { collect(body); });
-      if (OpRegistry::instance().find(*node) != nullptr || is_flex_attention(*node)) continue;
+      if (OpRegistry::instance().find(*node) != nullptr || is_flex_attention(*node) ||
+          is_microsoft(*node)) {
+        continue;
+      }
       if (const Function* const function = functions_.find(*node)) {
         if (seen_.insert(function).second) collect(*function->body);
         continue;
@@ -90,6 +94,8 @@ class Upgrader {
       if (is_flex_attention(*node)) {
         inline_flex_attention(*node);
         changed = true;
+      } else if (def == nullptr && functions_.find(*node) == nullptr) {
+        changed = true;  // of com.microsoft: when all others are in their newest form
       } else if (def == nullptr) {
         inline_call(*node, from);
         changed = true;
@@ -174,6 +180,7 @@ bool upgrade_opset(Model& model) {
   std::vector<std::string> outputs;
   for (const Value* output : model.graph().outputs()) outputs.push_back(output->name());
   const bool changed = Upgrader(functions, most_inlined_nodes(model)).run(model.graph(), from);
+  expand_microsoft(model.graph());
   keep_output_names(model.graph(), outputs);
   model.functions.clear();
   model.standard_functions.clear();

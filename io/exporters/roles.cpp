@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/graph/frozen.h"
 #include "core/graph/reads.h"
 #include "io/exporters/exporters.h"
 
@@ -105,6 +106,7 @@ void give_roles(Model& model) {
       if (node->output(i) != nullptr) give(*node->output(i));
     }
   }
+  edit::give_frozen_roles(model);
 }
 
 }  // namespace graft::onnx

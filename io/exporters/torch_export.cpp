@@ -142,7 +142,8 @@ std::size_t separate_merged(Graph& graph) {
       PreservedValue& copy = graph.preserve(own);
       copy.info = kept.info;  // what kind it is, in files written too
       copy.in_value_info = kept.in_value_info;
-      own->role = role_of(*own);
+      const bool is_frozen = value->role == Role::buffer || value->role == Role::constant;
+      own->role = is_frozen ? value->role : role_of(*own);
       for (const Use& use : readers.uses) use.node->set_input(use.index, own);
       ++count;
     }

@@ -18,11 +18,16 @@ namespace graft::onnx {
 namespace {
 
 constexpr std::size_t kMaxMessage = 600;
+constexpr const char* kMicrosoft = "com.microsoft";
 
 /// Changes what the checker takes amiss, and takes the changes back.
 class Amendments {
  public:
   explicit Amendments(pb::ModelProto& model) {
+    for (const auto& import : model.opset_import()) {
+      if (import.domain() == kMicrosoft) is_optimized_ = true;
+      if (pb::NormalizeDomain(import.domain()).empty()) opset_ = import.version();
+    }
     amend_graph(*model.mutable_graph());
     for (pb::FunctionProto& function : *model.mutable_functions()) {
       for (auto& import : *function.mutable_opset_import()) amend_domain(import);
@@ -43,6 +48,19 @@ class Amendments {
     undo_.push_back([&proto] { proto.set_domain(pb::AI_ONNX_DOMAIN); });
   }
 
+  /// onnxruntime writes normalizations that it fuses as ops of the standard, before this had them.
+  void amend_fused(pb::NodeProto& node) {
+    constexpr std::int64_t kHasLayerNormalization = 17;
+    const bool is_early = node.op_type() == "LayerNormalization" && opset_ < kHasLayerNormalization;
+    if (!is_optimized_ || !node.domain().empty() ||
+        !(is_early || node.op_type() == "SimplifiedLayerNormalization")) {
+      return;
+    }
+    undo_.push_back(
+        [&node, had = node.has_domain()] { had ? node.set_domain("") : node.clear_domain(); });
+    node.set_domain(kMicrosoft);
+  }
+
   void amend_graph(pb::GraphProto& graph) {
     if (graph.name().empty()) {
       undo_.push_back(
@@ -55,6 +73,7 @@ class Amendments {
   void amend_nodes(google::protobuf::RepeatedPtrField<pb::NodeProto>& nodes) {
     for (pb::NodeProto& node : nodes) {
       amend_domain(node);
+      amend_fused(node);
       // The checker lets these pass, with a warning on stdout.
       if (pb::checker::check_is_experimental_op(node)) {
         fail(ErrorKind::model, label(node), ": op '", node.op_type(),
@@ -67,6 +86,8 @@ class Amendments {
     }
   }
 
+  bool is_optimized_ = false;
+  std::int64_t opset_ = 0;
   std::vector<std::function<void()>> undo_;
 };
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <graft/edit.h>
 #include <graft/model.h>
 
 #include <cstdint>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #include "python/bindings/bindings.h"
@@ -33,5 +35,28 @@ class HeldModel {
   Model model_;
   std::recursive_mutex mutex_;
 };
+
+/// Edits the model and returns what the edit does. Every edit leaves the types of the outputs
+/// known, where inference finds them: a file wants them.
+template <class Edit>
+auto change(HeldModel& held, Edit&& edit_model) {
+  return held.alone([&](Model& model) {
+    const auto finish = [&] {
+      ++held.edits;
+      edit::complete_output_types(model);
+    };
+    if constexpr (std::is_void_v<decltype(edit_model(model))>) {
+      edit_model(model);  // one that throws leaves the model as it was
+      finish();
+    } else {
+      auto result = edit_model(model);
+      finish();
+      return result;
+    }
+  });
+}
+
+/// Adds adapters, repairs and what is frozen to the class.
+void bind_adapting(nb::class_<HeldModel>& model);
 
 }  // namespace graft::python

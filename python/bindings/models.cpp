@@ -124,16 +124,6 @@ auto looking(Look look) {
   return [look](HeldModel& held) { return held.alone(look); };
 }
 
-/// Every edit leaves the types of the outputs known, where inference finds them: a file wants them.
-template <class Edit>
-void change(HeldModel& held, Edit&& edit) {
-  held.alone([&](Model& model) {
-    edit(model);  // one that throws leaves the model as it was
-    ++held.edits;
-    edit::complete_output_types(model);
-  });
-}
-
 void save(HeldModel& held, const Path& path, const std::string& external_data) {
   held.alone(
       [&](const Model& model) { onnx::save(model, path, {.external_data = external_data}); });
@@ -230,6 +220,7 @@ void bind_model(nb::module_& module) {
       .def("save", &save, nb::arg("path"), nb::arg("external_data") = "")
       .def("to_bytes", &to_bytes);
   bind_edits(model);
+  bind_adapting(model);
 }
 
 }  // namespace

@@ -127,6 +127,57 @@ class Model:
         self._core.set_batch(batch)
         return self
 
+    def add_lora(self, pattern: str = ".*", rank: int = 8, alpha: float | None = None,
+                 seed: int = 0) -> list[str]:
+        """Gives layers low-rank adapters and freezes the rest; returns their names.
+
+        `pattern` must match the whole name of a layer, its weight or its node. Adapters are scaled
+        by alpha / rank, without alpha by 1. They start without effect.
+        """
+        return self._core.add_lora(pattern, rank, alpha, seed)
+
+    def merge_lora(self) -> Model:
+        """Makes adapters part of their weights."""
+        self._core.merge_lora()
+        return self
+
+    def save_lora(self, path: str | os.PathLike[str]) -> None:
+        """Writes the adapters alone, as safetensors that PEFT knows."""
+        self._core.save_lora(os.fspath(path))
+
+    def apply_lora(self, path: str | os.PathLike[str], alpha: float | None = None) -> Model:
+        """Adds the adapters of such a file; `alpha` where no file says it."""
+        self._core.apply_lora(os.fspath(path), alpha)
+        return self
+
+    def freeze(self, pattern: str) -> Model:
+        """Keeps weights from training by default, in the file too."""
+        self._core.freeze(pattern)
+        return self
+
+    def unfreeze(self, pattern: str) -> Model:
+        """Lets weights train again that were frozen so."""
+        self._core.unfreeze(pattern)
+        return self
+
+    def insert_dropout(self, pattern: str, ratio: float = 0.5) -> Model:
+        """Puts a Dropout behind the nodes or values of that name; only training draws."""
+        self._core.insert_dropout(pattern, ratio)
+        return self
+
+    def set_norms(self, pattern: str, policy: str) -> Model:
+        """Says how BatchNormalizations train: "train", "fixed" (statistics stay) or "frozen"."""
+        self._core.set_norms(pattern, policy)
+        return self
+
+    def strip_probabilities(self) -> list[str]:
+        """Lets outputs that end in Softmax or Sigmoid give logits; returns what went."""
+        return self._core.strip_probabilities()
+
+    def tie_copies(self) -> list[str]:
+        """Makes one parameter of a matrix that is written twice; returns the names that went."""
+        return self._core.tie_copies()
+
     def copy(self) -> Model:
         """A model that shares nothing with this one."""
         return Model(self._core.copy())

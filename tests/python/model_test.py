@@ -39,6 +39,26 @@ class Models(unittest.TestCase):
         self.assertEqual(model.weights["head.weight"].shape, (4, 500))
         self.assertEqual(model.run(np.zeros((2, 1, 28, 28))).shape, (2, 4))
 
+    def test_adapters_and_what_is_frozen(self):
+        model = graft.new("mlp", (1, 4, 4), 3)
+        base = model.copy()
+        self.assertEqual(model.add_lora("fc[12]", rank=2, alpha=4), ["fc1", "fc2"])
+        model.weights["fc1.lora_B.weight"][:] = 0.5
+        path = os.path.join(tempfile.mkdtemp(), "a.safetensors")
+        model.save_lora(path)
+        base.apply_lora(path).insert_dropout("fc1", 0.3).unfreeze("fc3.*")
+        self.assertIn("fc2.bias", base.metadata["graft.frozen"].split())
+        self.assertNotIn("fc3.bias", base.metadata["graft.frozen"].split())
+        x = np.random.default_rng(1).random((2, 1, 4, 4), dtype=np.float32)
+        apart, = graft.Session(model).run(x).values()
+        again, = graft.Session(base).run(x).values()
+        merged, = graft.Session(model.merge_lora()).run(x).values()
+        np.testing.assert_array_equal(again, apart)
+        np.testing.assert_allclose(merged, apart, rtol=1e-4, atol=1e-5)
+        self.assertNotIn("graft.frozen", model.metadata)
+        with self.assertRaisesRegex(graft.Error, "matches none of 0 BatchNormalizations"):
+            model.set_norms(".*", "fixed")
+
     def test_every_layer_can_be_appended(self):
         image = [graft.Conv("c", 8, 3, stride=2, padding=[1, 1]), graft.BatchNorm("bn"),
                  graft.Residual([graft.Conv("r", 8, padding=1)]), graft.MaxPool(2),

@@ -50,6 +50,19 @@ TEST_F(Examples, Finetune) {
   EXPECT_NE(read("out.onnx"), read("lenet.onnx"));
 }
 
+TEST_F(Examples, AdaptersMergeAndTravel) {
+  const Outcome outcome =
+      run({example("adapters"), write_lenet(), path("a.safetensors"), "fc.*|conv2", data_, "200"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("3 layers, 9440 numbers to train"));
+  const auto accuracy = [&](const std::string& before) {
+    const std::size_t at = outcome.out.find(before);
+    return at == outcome.out.npos ? "none of " + before : outcome.out.substr(at + before.size(), 5);
+  };
+  EXPECT_EQ(accuracy("merged: "), accuracy("-> "));
+  EXPECT_EQ(accuracy("a.safetensors: "), accuracy("-> "));
+}
+
 TEST_F(Examples, LongRunGoesOnWhereItWas) {
   const auto run_epochs = [&](const char* epochs) {
     return run(

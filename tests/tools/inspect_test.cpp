@@ -123,7 +123,7 @@ TEST_F(Inspect, SaysWhatIsSuspiciousAndWhatRepairsIt) {
   const Outcome outcome = run_graft({"inspect", file});
   ASSERT_THAT(outcome, Succeeds());
   EXPECT_THAT(outcome.out, HasSubstr("output 'probabilities' holds probabilities (Softmax node"));
-  EXPECT_THAT(outcome.out, HasSubstr("remedy: edit MODEL --truncate add --out OUT"));
+  EXPECT_THAT(outcome.out, HasSubstr("remedy: edit MODEL --strip-probabilities --out OUT"));
   EXPECT_THAT(outcome.out, HasSubstr("'x' is f32[4,6], which fixes the batch to 4"));
   EXPECT_THAT(outcome.out, HasSubstr("remedy: edit MODEL --batch any --out OUT"));
   EXPECT_THAT(outcome.out, HasSubstr("output 'logits': trains too, by --output logits"));

@@ -12,6 +12,7 @@
 #include "core/layers/parse.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/edit_repair.h"
 #include "tools/graft/numbers.h"
 #include "tools/graft/verb.h"
 
@@ -25,6 +26,7 @@ struct Arguments {
   std::string batch;
   std::vector<std::string> set;
   std::uint64_t seed = 0;
+  RepairArguments repair;
   std::string out;
 };
 
@@ -78,16 +80,24 @@ void set_inputs(Model& model, const std::vector<std::string>& assignments) {
 
 ExitCode edit_model(const Arguments& arguments) {
   if (arguments.truncate.empty() && arguments.append.empty() && arguments.batch.empty() &&
-      arguments.set.empty()) {
-    fail(ErrorKind::argument, "edit: nothing to do; give --set, --truncate, --append or --batch");
+      arguments.set.empty() && !is_asked(arguments.repair)) {
+    fail(ErrorKind::argument,
+         "edit: nothing to do; give --set, --truncate, --append, --batch or another option of "
+         "'graft edit --help'");
+  }
+  if (arguments.out.empty() && arguments.repair.save_lora.empty()) {
+    fail(ErrorKind::argument, "edit: --out is missing, the file to write");
   }
   Model model = onnx::load(arguments.model);
   set_inputs(model, arguments.set);
   if (!arguments.truncate.empty()) edit::truncate(model, arguments.truncate);
+  repair(model, arguments.repair, arguments.seed);
   if (!arguments.append.empty()) {
     edit::append(model, parse_layers(arguments.append), {.seed = arguments.seed});
   }
   if (!arguments.batch.empty()) edit::change_batch(model, parse_batch(arguments.batch));
+  write_beside(model, arguments.repair);
+  if (arguments.out.empty()) return ok;
   edit::complete_output_types(model);
   save_model(model, arguments.out);
   std::cout << "wrote " << arguments.out << ": " << model.graph().node_count() << " nodes; outputs";
@@ -114,15 +124,14 @@ Run add_edit(CLI::App& app) {
   app.add_option("--truncate", arguments->truncate,
                  "make this value, or this node's output, the only output")
       ->type_name("NAME");
+  add_arguments(app, arguments->repair);
   app.add_option("--append", arguments->append,
                  "then add layers to the output, like flatten,linear:10")
       ->type_name("LAYERS");
   app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'")
       ->type_name("N");
-  add_seed_argument(app, arguments->seed, "of the weights of appended layers");
-  app.add_option("--out,-o", arguments->out, "the ONNX file to write")
-      ->required()
-      ->type_name("FILE");
+  add_seed_argument(app, arguments->seed, "of the weights of appended layers and adapters");
+  app.add_option("--out,-o", arguments->out, "the ONNX file to write")->type_name("FILE");
   std::string usages = "layers (each also takes name=NAME):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
   app.footer(usages);

@@ -6,6 +6,7 @@
 #include "core/base/closest.h"
 #include "core/layers/batch.h"
 #include "core/ops/registry.h"
+#include "core/passes/microsoft.h"
 #include "core/passes/pass.h"
 #include "core/passes/pipeline.h"
 #include "io/onnx.h"
@@ -31,7 +32,8 @@ void count_ops(const Graph& graph, Findings& found) {
   for (const auto& node : graph.nodes()) {
     const std::string op = (node->domain().empty() ? "" : node->domain() + ".") + node->op_type();
     ++found.ops[op];
-    if (OpRegistry::instance().find(*node) == nullptr && !has_function(found.model, *node)) {
+    if (OpRegistry::instance().find(*node) == nullptr && !passes::is_microsoft(*node) &&
+        !has_function(found.model, *node)) {
       found.unknown_ops.push_back(node->label() + ": the op is not known to Graft");
     }
     for_each_body(*node, [&](const Graph& body) { count_ops(body, found); });

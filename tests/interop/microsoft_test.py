@@ -1,0 +1,251 @@
+"""What onnxruntime's fused ops compute, Graft computes by standard ops, and trains.
+
+Usage: microsoft_test.py GRAFT. Each op of com.microsoft that Graft writes in standard ops, in its
+variants, must give in `graft run` what it gives in onnxruntime; files that onnxruntime has optimized
+must, too, and can train. Fails where onnx or onnxruntime is not installed, unless GRAFT_OFFLINE is
+set: then it exits with 77 (skipped).
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from needed import needed
+
+with needed():
+    import numpy as np
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+GRAFT = os.path.abspath(sys.argv.pop(1))
+CASES = pathlib.Path(__file__).parent.parent / "training_cases"
+TOLERANCE = 2e-5
+RANDOM = np.random.default_rng(1)
+
+
+def normal(*shape):
+    return RANDOM.standard_normal(shape, dtype=np.float32)
+
+
+def small(*shape):
+    return 0.3 * normal(*shape)
+
+
+def ids(limit, *shape):
+    return RANDOM.integers(0, limit, shape).astype(np.int32)
+
+
+def packed(values, bits):
+    """Numbers in bytes along the last axis, the low ones first."""
+    per_byte = 8 // bits
+    padding = -values.shape[-1] % per_byte
+    values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, padding)])
+    groups = values.reshape(*values.shape[:-1], -1, per_byte)
+    shifts = np.arange(per_byte) * bits
+    return (groups.astype(np.uint32) << shifts).sum(-1).astype(np.uint8)
+
+
+def bits_weight(n, k, block, bits):
+    """B and scales of a MatMulNBits."""
+    blocks = -(-k // block)
+    numbers = RANDOM.integers(0, 2**bits, (n, blocks, block))
+    scales = (0.02 + 0.05 * RANDOM.random((n, blocks))).astype(np.float32)
+    return packed(numbers, bits), scales
+
+
+def graft(*arguments):
+    run = subprocess.run([GRAFT, *arguments], capture_output=True, text=True)
+    if run.returncode:
+        raise AssertionError(f"graft {' '.join(arguments)}: exit {run.returncode}: {run.stderr}")
+    return run.stdout
+
+
+def model_of(op, inputs, outputs=1, fixed=(), **attributes):
+    """A model of one node. `inputs`: arrays or None; those at the places `fixed` are initializers."""
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    given = {n: x for i, (n, x) in enumerate(zip(names, inputs)) if n and i not in fixed}
+    results = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op, names, results, domain="com.microsoft", name="fused", **attributes)
+    graph = helper.make_graph(
+        [node], "g",
+        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype),
+                                       ["N", *x.shape[1:]] if x.ndim > 1 else x.shape)
+         for n, x in given.items()],
+        [helper.make_tensor_value_info(n, TensorProto.UNDEFINED, None) for n in results],
+        [numpy_helper.from_array(x, f"x{i}") for i, x in enumerate(inputs) if i in fixed and x is not None])
+    for output in graph.output:
+        output.ClearField("type")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8), given
+
+
+class Fused(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def run_both(self, model, inputs):
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        wanted = session.run(None, inputs)
+        arguments = []
+        for i, (name, array) in enumerate(inputs.items()):
+            np.save(self.path(f"{i}.npy"), array)
+            arguments += ["--input", f"{name}=" + self.path(f"{i}.npy")]
+        graft("run", model, *arguments, "--out", self.path("out"))
+        for output, value in zip(session.get_outputs(), wanted):
+            found = np.load(os.path.join(self.path("out"), output.name.replace("/", "_") + ".npy"))
+            self.assertEqual(found.shape, value.shape, output.name)
+            scale = max(1.0, float(np.abs(value).max()))
+            self.assertLessEqual(float(np.abs(found - value).max()), TOLERANCE * scale, output.name)
+
+    def check(self, op, inputs, **settings):
+        with self.subTest(op=op, **{k: str(v) for k, v in settings.items()}):
+            model, given = model_of(op, inputs, **settings)
+            onnx.save(model, self.path("m.onnx"))
+            self.run_both(self.path("m.onnx"), given)
+
+    def test_products(self):
+        self.check("FusedMatMul", [normal(2, 3, 4), normal(2, 5, 4)], transB=1, alpha=0.5)
+        self.check("FusedMatMul", [normal(2, 4, 3), normal(4, 5)], transA=1)
+        for activation in ("Relu", "Tanh", "LeakyRelu"):
+            self.check("FusedGemm", [normal(3, 4), normal(5, 4), normal(5)], fixed=(1, 2), transB=1,
+                       alpha=0.7, beta=0.3, activation=activation,
+                       **({"activation_alpha": 0.2} if activation == "LeakyRelu" else {}))
+
+    def test_convolutions(self):
+        x, w, b, z = normal(2, 3, 6, 6), normal(4, 3, 3, 3), normal(4), normal(2, 4, 6, 6)
+        settings = {"pads": [1, 1, 1, 1], "kernel_shape": [3, 3], "fixed": (1, 2)}
+        self.check("FusedConv", [x, w, b], activation="Relu", **settings)
+        self.check("FusedConv", [x, w, b, z], activation="Relu", **settings)
+        self.check("FusedConv", [x, w], activation="Sigmoid", **settings | {"fixed": (1,)})
+        self.check("FusedConv", [x, w, b], activation="Clip", activation_params=[0.0, 6.0], **settings)
+        self.check("FusedConv", [x, w, b], activation="HardSigmoid", activation_params=[0.3, 0.4],
+                   **settings)
+
+    def test_activations(self):
+        self.check("Gelu", [normal(3, 8)])
+        self.check("BiasGelu", [normal(2, 3, 8), normal(8)], fixed=(1,))
+        self.check("FastGelu", [normal(2, 3, 8), normal(8)], fixed=(1,))
+        self.check("FastGelu", [normal(2, 3, 8)])
+        self.check("QuickGelu", [normal(2, 8)])
+        self.check("QuickGelu", [normal(2, 8)], alpha=1.3)
+
+    def test_normalizations(self):
+        x, skip, scale, bias = normal(2, 3, 8), normal(2, 3, 8), normal(8), normal(8)
+        fixed = (2, 3, 4)
+        self.check("SkipLayerNormalization", [x, skip, scale, bias], fixed=fixed, epsilon=1e-5)
+        self.check("SkipLayerNormalization", [x, skip, scale, bias, normal(8)], fixed=fixed)
+        self.check("SkipSimplifiedLayerNormalization", [x, skip, scale], fixed=fixed, epsilon=1e-6)
+        model, given = model_of("SimplifiedLayerNormalization", [x, scale], fixed=(1,), epsilon=1e-6)
+        model.graph.node[0].domain = ""
+        onnx.save(model, self.path("rms.onnx"))
+        self.run_both(self.path("rms.onnx"), given)
+        model, given = model_of("SkipLayerNormalization", [x, skip, scale, bias, normal(8)], fixed=fixed)
+        node = model.graph.node[0]
+        node.output.extend(["", "", "sum"])
+        model.graph.output.add().name = "sum"
+        onnx.save(model, self.path("sum.onnx"))
+        self.run_both(self.path("sum.onnx"), given)
+
+    def test_embeddings(self):
+        words, places, segments = normal(20, 8), normal(6, 8), normal(2, 8)
+        scale, bias = normal(8), normal(8)
+        fixed = (2, 3, 4, 5, 6)
+        mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+        self.check("EmbedLayerNormalization",
+                   [ids(20, 2, 5), ids(2, 2, 5), words, places, segments, scale, bias, mask],
+                   fixed=fixed, outputs=2)
+        self.check("EmbedLayerNormalization",
+                   [ids(20, 2, 5), None, words, places, None, scale, bias], fixed=fixed, outputs=2)
+        self.check("EmbedLayerNormalization",
+                   [ids(20, 2, 5), None, words, places, None, scale, bias, None, ids(6, 2, 5)],
+                   fixed=fixed, outputs=2)
+
+    def test_attention(self):
+        x, w, b = normal(2, 5, 8), small(8, 24), small(24)
+        flags = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+        lengths = np.array([3, 5], np.int32)
+        for mask in (None, flags, lengths):
+            self.check("Attention", [x, w, b, mask], fixed=(1, 2), num_heads=2)
+        self.check("Attention", [x, w, b], fixed=(1, 2), num_heads=2, unidirectional=1)
+        self.check("Attention", [x, w, b], fixed=(1, 2), num_heads=4, scale=0.2)
+        self.check("Attention", [x, small(8, 20), small(20)], fixed=(1, 2), num_heads=2,
+                   qkv_hidden_sizes=[8, 8, 4])
+        self.check("Attention", [x, w, b, None, None, normal(2, 2, 5, 5)], fixed=(1, 2), num_heads=2)
+
+    def test_multi_head_attention(self):
+        q, k, v = normal(2, 4, 8), normal(2, 6, 8), normal(2, 6, 8)
+        self.check("MultiHeadAttention", [q, k, v], num_heads=2)
+        self.check("MultiHeadAttention", [q, k, v, small(24)], fixed=(3,), num_heads=4)
+        mask = np.array([[1, 1, 1, 1, 0, 0], [1] * 6], np.int32)
+        self.check("MultiHeadAttention", [q, k, v, None, mask], num_heads=2)
+        self.check("MultiHeadAttention", [q, k, v, None, None, normal(2, 2, 4, 6)], num_heads=2)
+
+    def test_rotary_embedding(self):
+        angles = RANDOM.random((10, 4), dtype=np.float32)
+        tables = [np.cos(angles), np.sin(angles)]
+        places = ids(10, 2, 5).astype(np.int64)
+        first = np.array([3], np.int64)
+        for interleaved in (0, 1):
+            for at in (places, first):
+                self.check("RotaryEmbedding", [normal(2, 5, 16), at, *tables], fixed=(2, 3),
+                           interleaved=interleaved)
+        self.check("RotaryEmbedding", [normal(2, 3, 5, 8), places, *tables], fixed=(2, 3))
+
+    def test_weights_of_few_bits(self):
+        for bits, block, k in ((4, 16, 32), (4, 32, 80), (8, 16, 48)):
+            b, scales = bits_weight(6, k, block, bits)
+            blocks = scales.shape[1]
+            zeros = packed(RANDOM.integers(0, 2**bits, (6, blocks)), bits)
+            settings = {"K": k, "N": 6, "bits": bits, "block_size": block}
+            x = normal(2, 3, k)
+            self.check("MatMulNBits", [x, b, scales], fixed=(1, 2), **settings)
+            self.check("MatMulNBits", [x, b, scales, zeros], fixed=(1, 2, 3), **settings)
+        self.check("MatMulNBits", [x, b, scales, None, None, normal(6)], fixed=(1, 2, 5), **settings)
+
+    def test_adapters_beside_weights_of_few_bits(self):
+        b, scales = bits_weight(4, 32, 16, 4)
+        model, _ = model_of("MatMulNBits", [normal(8, 32), b, scales, None, None, normal(4)],
+                            fixed=(1, 2, 5), K=32, N=4, bits=4, block_size=16)
+        base, adapted, trained, merged = (self.path(f"{i}.onnx") for i in range(4))
+        onnx.save(model, base)
+        np.savez(self.path("data.npz"), x0=normal(64, 32), y=np.arange(64) % 4)
+        graft("edit", base, "--lora", ".*", "--rank", "2", "--out", adapted)
+        log = graft("train", adapted, "--data", "npz:" + self.path("data.npz"), "--optimizer", "adam",
+                    "--lr", "0.05", "--epochs", "3", "--json", "--no-run", "--out", trained)
+        self.assertIn("loss", log)
+        kept = {t.name: numpy_helper.to_array(t) for t in onnx.load(trained).graph.initializer}
+        np.testing.assert_array_equal(kept["x1"], b)
+        np.testing.assert_array_equal(kept["x2"], scales)
+        self.assertGreater(np.abs(kept["fused.lora_B.weight"]).max(), 0.01)
+        inputs = {"x0": normal(5, 32)}
+        self.run_both(trained, inputs)
+        graft("edit", trained, "--merge-lora", "--out", merged)
+        answers = [onnxruntime.InferenceSession(m).run(None, inputs)[0] for m in (trained, merged)]
+        np.testing.assert_allclose(*answers, rtol=1e-4, atol=1e-5)
+
+    def test_optimized_files(self):
+        for case in ("bert_adamw", "gpt_tied_adamw", "resnet_momentum", "vit_script_adam"):
+            with self.subTest(case=case):
+                source = str(CASES / case / "model.onnx")
+                options = onnxruntime.SessionOptions()
+                level = onnxruntime.GraphOptimizationLevel
+                options.graph_optimization_level = level.ORT_ENABLE_EXTENDED
+                options.optimized_model_filepath = self.path("optimized.onnx")
+                onnxruntime.InferenceSession(source, options)
+                optimized = onnx.load(self.path("optimized.onnx"))
+                self.assertTrue(any(n.domain == "com.microsoft" for n in optimized.graph.node))
+                data = onnx.load_tensor(str(CASES / case / "test_data_set_0" / "input_0.pb"))
+                name = onnx.load(source).graph.input[0].name
+                self.run_both(self.path("optimized.onnx"), {name: numpy_helper.to_array(data)})
+                self.assertIn("has a gradient", graft("inspect", self.path("optimized.onnx")))
+
+
+if __name__ == "__main__":
+    unittest.main()
