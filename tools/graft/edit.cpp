@@ -1,17 +1,15 @@
-#include "core/graph/edit.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <sstream>
 
-#include "core/layers/append.h"
 #include "core/layers/batch.h"
 #include "core/layers/fix_input.h"
 #include "core/layers/output_types.h"
 #include "core/layers/parse.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/edit_surgery.h"
 #include "tools/graft/numbers.h"
 #include "tools/graft/verb.h"
 
@@ -20,11 +18,9 @@ namespace {
 
 struct Arguments {
   std::string model;
-  std::string truncate;
-  std::string append;
+  SurgeryArguments surgery;
   std::string batch;
   std::vector<std::string> set;
-  std::uint64_t seed = 0;
   std::string out;
 };
 
@@ -77,16 +73,14 @@ void set_inputs(Model& model, const std::vector<std::string>& assignments) {
 }
 
 ExitCode edit_model(const Arguments& arguments) {
-  if (arguments.truncate.empty() && arguments.append.empty() && arguments.batch.empty() &&
-      arguments.set.empty()) {
-    fail(ErrorKind::argument, "edit: nothing to do; give --set, --truncate, --append or --batch");
+  if (is_empty(arguments.surgery) && arguments.batch.empty() && arguments.set.empty()) {
+    fail(ErrorKind::argument,
+         "edit: nothing to do; give --set, --truncate, --replace-head, --append, --batch or another "
+         "of `graft edit --help`");
   }
   Model model = onnx::load(arguments.model);
   set_inputs(model, arguments.set);
-  if (!arguments.truncate.empty()) edit::truncate(model, arguments.truncate);
-  if (!arguments.append.empty()) {
-    edit::append(model, parse_layers(arguments.append), {.seed = arguments.seed});
-  }
+  operate(model, arguments.surgery);
   if (!arguments.batch.empty()) edit::change_batch(model, parse_batch(arguments.batch));
   edit::complete_output_types(model);
   save_model(model, arguments.out);
@@ -111,21 +105,15 @@ Run add_edit(CLI::App& app) {
   app.add_option("--set", arguments->set,
                  "make an input a constant, and take the branches that it chooses")
       ->type_name("NAME=VALUE");
-  app.add_option("--truncate", arguments->truncate,
-                 "make this value, or this node's output, the only output")
-      ->type_name("NAME");
-  app.add_option("--append", arguments->append,
-                 "then add layers to the output, like flatten,linear:10")
-      ->type_name("LAYERS");
+  add_arguments(app, arguments->surgery);
   app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'")
       ->type_name("N");
-  add_seed_argument(app, arguments->seed, "of the weights of appended layers");
   app.add_option("--out,-o", arguments->out, "the ONNX file to write")
       ->required()
       ->type_name("FILE");
   std::string usages = "layers (each also takes name=NAME):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
-  app.footer(usages);
+  app.footer(usages + "\n" + std::string(init_usage()));
   return [arguments] { return edit_model(*arguments); };
 }
 

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph/model.h"
+
+namespace CLI {
+class App;
+}
+
+// What `graft edit` cuts, replaces, inserts and joins, in the order in which it does.
+namespace graft::cli {
+
+struct SurgeryArguments {
+  std::vector<std::string> from;
+  std::vector<std::string> to;
+  std::string truncate;
+  std::optional<std::int64_t> replace_head;
+  std::string output;
+  std::vector<std::string> insert_after;
+  std::vector<std::string> insert_before;
+  std::string append;
+  std::string after;
+  std::string init;
+  std::uint64_t seed = 0;
+};
+
+void add_arguments(CLI::App& app, SurgeryArguments& arguments);
+/// Whether none of them asks for anything.
+bool is_empty(const SurgeryArguments& arguments);
+/// Throws as the edits do, and Error{argument}, naming the option, for what cannot be read. Says on
+/// stdout what became of a head.
+void operate(Model& model, const SurgeryArguments& arguments);
+
+}  // namespace graft::cli
