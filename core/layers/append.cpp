@@ -103,7 +103,7 @@ Place find_before(const Graph& graph, const std::string& name) {
   }
   for (int i = 0; i < node->input_count(); ++i) {
     Value* const input = node->input(i);
-    if (input == nullptr || &input->graph() != &graph || initializer_behind(input) != nullptr) {
+    if (input == nullptr || &input->graph() != &graph || constant_behind(input) != nullptr) {
       continue;
     }
     return {input, node, Use{node, i}};

@@ -26,8 +26,8 @@ struct AppendOptions {
 /// model does not record it, is inferred on a copy and recorded.
 ///
 /// Throws Error{argument}, with names, if `after` is no value, or empty where there are several
-/// outputs, and if there is no layer; what `add_layer` throws; Error{unsupported} if the type of the
-/// value must be inferred through an op that Graft does not know. A call that throws leaves the
+/// outputs, and if there is no layer; what `add_layer` throws; Error{unsupported} if the type of
+/// the value must be inferred through an op that Graft does not know. A call that throws leaves the
 /// nodes and values as they were.
 void append(Model& model, const std::vector<Layer>& layers, const AppendOptions& options = {});
 
@@ -42,8 +42,8 @@ struct InsertOptions {
 /// Puts layers between a value and all that reads it, bodies and graph outputs included (`after`);
 /// or between a node and the first of its inputs that is not known before the run (`before`): other
 /// readers of that go on as they are. Types behind it are inferred anew. Throws as `append` does,
-/// Error{argument} unless one place is said, and Error{shape}, naming the node, if what follows does
-/// not take what the layers give. A call that throws leaves the model as it was.
+/// Error{argument} unless one place is said, and Error{shape}, naming the node, if what follows
+/// does not take what the layers give. A call that throws leaves the model as it was.
 void insert(Model& model, const std::vector<Layer>& layers, const InsertOptions& options);
 
 }  // namespace graft::edit

@@ -14,9 +14,9 @@ namespace graft::edit {
 namespace {
 
 bool is_name(const Graph& graph, std::string_view where) {
-  return graph.find(where) != nullptr ||
-         std::ranges::any_of(graph.nodes(),
-                             [&](const auto& node) { return node->name() == where; });
+  return graph.find(where) != nullptr || std::ranges::any_of(graph.nodes(), [&](const auto& node) {
+           return node->name() == where;
+         });
 }
 
 /// Values whose own name matches, or that of their node, in the order of the graph.
@@ -93,9 +93,10 @@ std::string before_last_layers(const Model& model, std::size_t count) {
   const std::vector<WeightedLayer> layers = weighted_layers(graph, graph.outputs());
   if (layers.size() <= count) {
     std::vector<std::string> labels;
-    for (const WeightedLayer& layer : layers) labels.push_back(layer.node->label());
+    for (const WeightedLayer& layer : layers) labels.push_back(layer.node->output()->name());
     fail(ErrorKind::argument, "last:", count, ": the model has ", layers.size(),
-         " layers with weights, wanted more than ", count, ": ", quoted_list(labels));
+         " layers with weights, wanted more than ", count, labels.empty() ? "" : ": ",
+         quoted_list(labels));
   }
   const WeightedLayer& first = layers[layers.size() - count];
   if (first.data != nullptr && is_only_way(graph, first.data, graph.outputs())) {

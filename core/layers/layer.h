@@ -15,8 +15,8 @@
 // names of their parameters ("head.weight"); an empty one is replaced by the kind and a number
 // ("linear1"). Images are [N,C,*spatial], sequences and vectors [N,*,features].
 //
-// Weights start as `init` says or, without one, as AppendOptions::init or else PyTorch's layer does;
-// they are drawn by `seed` or else by AppendOptions::seed.
+// Weights start as `init` says or, without one, as AppendOptions::init or else PyTorch's layer
+// does; they are drawn by `seed` or else by AppendOptions::seed.
 //
 // A list of spatial numbers (kernel, stride, ...) has one number a spatial dim, or one for all.
 
@@ -157,11 +157,10 @@ struct Residual {
   std::vector<Layer> shortcut;
 };
 
-using AnyLayer =
-    std::variant<Linear, Conv, ConvTranspose, BatchNorm, LayerNorm, GroupNorm, Embedding, Lstm, Gru,
-                 MultiHeadAttention, Relu, Relu6, LeakyRelu, Sigmoid, Tanh, Gelu, Silu, Softmax,
-                 LogSoftmax, MaxPool, AveragePool, GlobalAveragePool, Flatten, Reshape, Dropout,
-                 Residual>;
+using AnyLayer = std::variant<Linear, Conv, ConvTranspose, BatchNorm, LayerNorm, GroupNorm,
+                              Embedding, Lstm, Gru, MultiHeadAttention, Relu, Relu6, LeakyRelu,
+                              Sigmoid, Tanh, Gelu, Silu, Softmax, LogSoftmax, MaxPool, AveragePool,
+                              GlobalAveragePool, Flatten, Reshape, Dropout, Residual>;
 
 /// One of these; a type of its own, so that Residual can hold layers.
 struct Layer : AnyLayer {

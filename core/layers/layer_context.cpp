@@ -16,9 +16,8 @@ LayerContext::LayerContext(Graph& graph, std::int64_t opset, std::uint64_t seed)
 }
 
 bool LayerContext::is_taken(const std::string& name) const {
-  for (const char* suffix :
-       {"", ".weight", ".bias", ".running_mean", ".running_var", ".ratio", ".weight_ih_l0",
-        ".in_proj.weight", ".out_proj.weight", ".shape"}) {
+  for (const char* suffix : {"", ".weight", ".bias", ".running_mean", ".running_var", ".ratio",
+                             ".weight_ih_l0", ".in_proj.weight", ".out_proj.weight", ".shape"}) {
     if (graph_.find(name + suffix) != nullptr || edit::is_name_of_body(graph_, name + suffix)) {
       return true;
     }
@@ -66,8 +65,7 @@ Value* LayerContext::uniform(const std::string& name, DType dtype, const Shape& 
 Value* LayerContext::weight(const std::string& name, DType dtype, const Shape& shape,
                             const Fans& fans, const WeightStart& start, const Init& usual) {
   const Init init = start.init ? *start.init : init_.value_or(usual);
-  return initializer(name,
-                     init_weight(init, fans, start.seed.value_or(seed_), name, dtype, shape));
+  return initializer(name, init_weight(init, fans, start.seed.value_or(seed_), name, dtype, shape));
 }
 
 Value* LayerContext::bias(const std::string& name, DType dtype, const Shape& shape, double bound,

@@ -25,7 +25,8 @@ inline std::vector<std::string_view> split(std::string_view list, char separator
   }
 }
 
-/// What follows the name of a layer, or of an initializer. Each argument is taken once; `finish` refuses those left.
+/// What follows the name of a layer, or of an initializer. Each argument is taken once; `finish`
+/// refuses those left.
 class Arguments {
  public:
   /// `who` starts errors: "layer 'linear:ten'".

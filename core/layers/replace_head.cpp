@@ -32,6 +32,18 @@ Value* find_output(const Graph& graph, const std::string& name) {
        "; cut the model before it and append layers");
 }
 
+/// Removes a constant that nothing reads any more; old files list those among the inputs.
+void drop_unused(Graph& graph, Value* constant) {
+  if (!constant->is_unused()) return;
+  if (constant->producer() != nullptr) {
+    graph.remove(constant->producer());
+  } else if (constant->is_graph_input()) {
+    graph.remove_input(constant);
+  } else {
+    graph.remove_initializer(constant);
+  }
+}
+
 /// A head, and in which axis of its weight the classes lie.
 class Head {
  public:
@@ -51,13 +63,14 @@ class Head {
 
   Node& node() const { return *layer_.node; }
   Value* weight() const { return layer_.weight; }
-  std::int64_t old_classes() const { return weight()->known_shape()[axis_]; }
+  std::int64_t old_classes() const { return tensor().shape()[axis_]; }
+  Tensor tensor() const { return constant_tensor(*weight()); }
   /// The bias, and which input of which node it is; null where there is none.
   const Use& bias() const { return bias_; }
   const std::vector<Node*>& behind() const { return behind_; }
 
   Shape weight_shape(std::int64_t classes) const {
-    const Shape old = weight()->known_shape();
+    const Shape old = tensor().shape();
     std::vector<std::int64_t> dims(old.begin(), old.end());
     dims[static_cast<std::size_t>(axis_)] = classes;
     return Shape(dims);
@@ -75,18 +88,18 @@ class Head {
  private:
   void find_axis() {
     const bool is_direct = node().input(layer_.slot) == weight();
-    if (!is_float(weight()->dtype())) refuse(node(), "has a quantized weight");
+    if (!is_float(tensor().dtype())) refuse(node(), "has a quantized weight");
     if (!is_direct) turn_ = node().input(layer_.slot)->producer();
     const bool is_turned = turn_ != nullptr && turn_->is("Transpose") &&
-                           turn_->input(0) == weight() && weight()->initializer().rank() == 2;
+                           turn_->input(0) == weight() && tensor().rank() == 2;
     if (!is_direct && !is_turned) refuse(node(), "has a weight that is computed");
-    if (layer_.slot != 1 || weight()->initializer().rank() < 2) refuse(node(), kNoHead);
+    if (layer_.slot != 1) refuse(node(), kNoHead);
     if (node().is("Conv")) {
       if (node().attributes.get_int("group", 1) != 1) refuse(node(), "has groups");
       axis_ = 0;
     } else if (node().is("Gemm")) {
       axis_ = node().attributes.get_int("transB", 0) != 0 ? 0 : 1;
-    } else if (node().is("MatMul") && weight()->initializer().rank() == 2) {
+    } else if (node().is("MatMul") && tensor().rank() == 2) {
       axis_ = 1;
     } else {
       refuse(node(), kNoHead);
@@ -101,7 +114,8 @@ class Head {
     ValueSet made{node().output()};
     const ValueSet needed = needed_values(graph_, {node().output()}, {output_});
     for (Node* at = graph_.next(&node()); at != nullptr; at = graph_.next(at)) {
-      const bool reads = std::ranges::any_of(at->inputs(), [&](Value* i) { return made.contains(i); });
+      const bool reads =
+          std::ranges::any_of(at->inputs(), [&](Value* i) { return made.contains(i); });
       if (!reads || at->output() == nullptr || !needed.contains(at->output())) continue;
       made.insert(at->output());
       if (is_bias(*at)) continue;
@@ -114,9 +128,10 @@ class Head {
     if (bias_.node != nullptr || !node.is("Add") || !layer_.node->is("MatMul")) return false;
     for (int i = 0; i < 2; ++i) {
       Value* const other = node.input(1 - i);
-      if (node.input(i) != layer_.node->output() || other == nullptr || !other->is_initializer() ||
-          other->initializer().size() != old_classes() ||
-          other->known_shape()[other->initializer().rank() - 1] != old_classes()) {
+      if (node.input(i) != layer_.node->output() || other == nullptr) continue;
+      const Tensor numbers = constant_tensor(*other);
+      if (!numbers.defined() || numbers.rank() == 0 || numbers.size() != old_classes() ||
+          numbers.shape()[numbers.rank() - 1] != old_classes()) {
         continue;
       }
       bias_ = {&node, 1 - i};
@@ -128,11 +143,10 @@ class Head {
   void check_constants(const Node& node) const {
     for (int i = 0; i < node.input_count(); ++i) {
       const Value* const input = node.input(i);
-      if (input == nullptr || !input->is_initializer() || !is_float(input->dtype())) continue;
-      if (input->initializer().size() > 1) {
-        refuse(node, text("behind the head holds '", input->name(), "', ", input->type(),
-                          ", numbers of the old classes"));
-      }
+      const Tensor numbers = input == nullptr ? Tensor() : constant_tensor(*input);
+      if (!numbers.defined() || !is_float(numbers.dtype()) || numbers.size() <= 1) continue;
+      refuse(node, text("behind the head holds '", input->name(), "', ", describe(numbers),
+                        ", numbers of the old classes"));
     }
   }
 
@@ -146,7 +160,7 @@ class Head {
     }
     use.node->set_input(use.index, fresh);
     if (is_turned && turn_->output()->is_unused()) graph_.remove(turn_);
-    if (old->is_unused() && !old->is_graph_input()) graph_.remove_initializer(old);
+    drop_unused(graph_, old);
   }
 
   static constexpr const char* kNoHead = "is no Gemm, MatMul or Conv by a weight of its own";
@@ -163,8 +177,9 @@ class Head {
 /// Targets of Reshape that hold the old number of classes.
 void follow(Graph& graph, Node& node, std::int64_t old_classes, std::int64_t classes) {
   Value* const target = node.is("Reshape") ? node.input(1) : nullptr;
-  if (target == nullptr || !target->is_initializer()) return;
-  const auto old = target->initializer().values<const std::int64_t>();
+  const Tensor numbers = target == nullptr ? Tensor() : constant_tensor(*target);
+  if (!numbers.defined()) return;
+  const auto old = numbers.values<const std::int64_t>();
   std::vector<std::int64_t> dims(old.begin(), old.end());
   if (std::ranges::count(dims, old_classes) == 0) return;
   if (std::ranges::count(dims, old_classes) > 1) {
@@ -172,8 +187,8 @@ void follow(Graph& graph, Node& node, std::int64_t old_classes, std::int64_t cla
   }
   std::ranges::replace(dims, old_classes, classes);
   node.set_input(1, graph.add_initializer(graph.unique_name(target->name()),
-                                          Tensor::from(target->known_shape(), dims)));
-  if (target->is_unused() && !target->is_graph_input()) graph.remove_initializer(target);
+                                          Tensor::from(numbers.shape(), dims)));
+  drop_unused(graph, target);
 }
 
 /// A parameter in the place of another, under its name where nothing else reads that.
@@ -196,7 +211,7 @@ ReplacedHead replace(Model& model, std::int64_t classes, const HeadOptions& opti
                     .features = head.fans(classes).in,
                     .old_classes = head.old_classes(),
                     .classes = classes};
-  const DType dtype = head.weight()->dtype();
+  const DType dtype = head.tensor().dtype();
   const auto renew = [&](const char* suffix, const Value& old, const auto& make, auto set) {
     const std::string own = options.name.empty() ? "" : options.name + suffix;
     if (!own.empty() && (graph.find(own) != nullptr || is_name_of_body(graph, own))) {
@@ -232,7 +247,7 @@ ReplacedHead replace(Model& model, std::int64_t classes, const HeadOptions& opti
   std::ranges::reverse(done.parameters);
   // The head's own type, too: its data is where nothing changed.
   for (Value* input : head.node().inputs()) {
-    if (input != nullptr && initializer_behind(input) == nullptr) retype_behind(model, *input);
+    if (input != nullptr && constant_behind(input) == nullptr) retype_behind(model, *input);
   }
   return done;
 }

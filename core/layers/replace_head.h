@@ -32,14 +32,14 @@ struct ReplacedHead {
   std::vector<std::string> kept{};
 };
 
-/// Gives the last layer with weights that makes an output, a Gemm, MatMul or Conv, fresh weights for
-/// `classes` classes, and a bias where it has one. What stands behind it stays; the target of a
+/// Gives the last layer with weights that makes an output, a Gemm, MatMul or Conv, fresh weights
+/// for `classes` classes, and a bias where it has one. What stands behind it stays; the target of a
 /// Reshape there follows. Types that the model records are inferred anew from there on.
 ///
 /// Throws Error{argument} if the output is unknown or `classes` below 1; Error{unsupported}, naming
 /// node and remedy, if the last layer is another, if its weight is quantized or computed, if other
-/// layers reach the output beside it, or if what stands behind it holds numbers for the old classes.
-/// A call that throws leaves the model as it was.
+/// layers reach the output beside it, or if what stands behind it holds numbers for the old
+/// classes. A call that throws leaves the model as it was.
 ReplacedHead replace_head(Model& model, std::int64_t classes, const HeadOptions& options = {});
 
 }  // namespace graft::edit

@@ -33,8 +33,8 @@ std::vector<Value*> split_in_three(LayerContext& context, const std::string& nam
 }  // namespace
 
 Value* add(LayerContext& context, const MultiHeadAttention& layer, Value* input) {
-  const std::string name = context.name("attention", layer.name);
-  const std::string who = "attention '" + name + "'";
+  const std::string name = context.name("multi_head_attention", layer.name);
+  const std::string who = "multi_head_attention '" + name + "'";
   shape_of(who, *input, 3, 3);
   const std::int64_t features = features_of(who, *input, 2);
   require_at_least(who, "heads", layer.heads, 1);

@@ -54,9 +54,9 @@ struct Gru {
 };
 
 /// Self-attention of x [N,length,features] with `heads` heads, which divide the features, as
-/// torch.nn.MultiheadAttention with batch_first. in_proj.weight [features,3 features] makes queries,
-/// keys and values (it starts as Xavier-uniform), out_proj.weight [features,features] the result;
-/// biases start at 0. Source: Vaswani et al., arXiv 1706.03762.
+/// torch.nn.MultiheadAttention with batch_first. in_proj.weight [features,3 features] makes
+/// queries, keys and values (it starts as Xavier-uniform), out_proj.weight [features,features] the
+/// result; biases start at 0. Source: Vaswani et al., arXiv 1706.03762.
 struct MultiHeadAttention {
   std::string name{};
   std::int64_t heads = 1;

@@ -17,8 +17,8 @@ namespace {
 using nlohmann::json;
 
 const json& cases() {
-  static const json all = json::parse(
-      std::ifstream(std::string(GRAFT_SOURCE_DIR) + "/tests/oracles/layers.json"));
+  static const json all =
+      json::parse(std::ifstream(std::string(GRAFT_SOURCE_DIR) + "/tests/oracles/layers.json"));
   return all;
 }
 
@@ -39,8 +39,8 @@ Model model_of(const json& one, std::int64_t opset) {
   Value* const x =
       graph.add_input("x", {is_float ? DType::f32 : DType::i64, SymShape(std::move(dims))});
   LayerContext context(graph, opset);
-  graph.add_output(add_layers(
-      context, parse_layers(one.at("layer").get<std::string>() + ":name=y"), x));
+  graph.add_output(
+      add_layers(context, parse_layers(one.at("layer").get<std::string>() + ":name=y"), x));
   for (const auto& [name, weight] : one.at("weights").items()) {
     Value* const value = graph.find(name);
     if (value == nullptr) throw std::runtime_error("no parameter " + name);

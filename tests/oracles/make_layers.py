@@ -98,7 +98,7 @@ def recurrent():
 
 
 def attention():
-    for text, heads, bias in (("attention:2", 2, True), ("attention:3:bias=0", 3, False)):
+    for text, heads, bias in (("multi_head_attention:2", 2, True), ("multi_head_attention:3:bias=0", 3, False)):
         module = torch.nn.MultiheadAttention(6, heads, bias=bias, batch_first=True)
         weights = {"y.in_proj.weight": module.in_proj_weight.T, "y.out_proj.weight": module.out_proj.weight.T}
         if bias:

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/layers/batch.h"
+#include "core/layers/change_opset.h"
 #include "core/layers/fix_input.h"
 #include "core/layers/output_types.h"
 #include "core/layers/parse.h"
@@ -20,6 +21,7 @@ struct Arguments {
   std::string model;
   SurgeryArguments surgery;
   std::string batch;
+  std::optional<std::int64_t> opset;
   std::vector<std::string> set;
   std::string out;
 };
@@ -73,15 +75,18 @@ void set_inputs(Model& model, const std::vector<std::string>& assignments) {
 }
 
 ExitCode edit_model(const Arguments& arguments) {
-  if (is_empty(arguments.surgery) && arguments.batch.empty() && arguments.set.empty()) {
-    fail(ErrorKind::argument,
-         "edit: nothing to do; give --set, --truncate, --replace-head, --append, --batch or another "
-         "of `graft edit --help`");
+  if (is_empty(arguments.surgery) && arguments.batch.empty() && arguments.set.empty() &&
+      !arguments.opset) {
+    fail(
+        ErrorKind::argument,
+        "edit: nothing to do; give --set, --truncate, --replace-head, --append, --batch or another "
+        "of `graft edit --help`");
   }
   Model model = onnx::load(arguments.model);
   set_inputs(model, arguments.set);
   operate(model, arguments.surgery);
   if (!arguments.batch.empty()) edit::change_batch(model, parse_batch(arguments.batch));
+  if (arguments.opset) edit::change_opset(model, *arguments.opset);
   edit::complete_output_types(model);
   save_model(model, arguments.out);
   std::cout << "wrote " << arguments.out << ": " << model.graph().node_count() << " nodes; outputs";
@@ -107,6 +112,10 @@ Run add_edit(CLI::App& app) {
       ->type_name("NAME=VALUE");
   add_arguments(app, arguments->surgery);
   app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'")
+      ->type_name("N");
+  app.add_option(
+         "--opset", arguments->opset,
+         "at last write the nodes in the forms of another version of ONNX's ops, from 13 on")
       ->type_name("N");
   app.add_option("--out,-o", arguments->out, "the ONNX file to write")
       ->required()

@@ -6,9 +6,11 @@
 #include "core/graph/edit.h"
 #include "core/layers/append.h"
 #include "core/layers/cut.h"
+#include "core/layers/merge.h"
 #include "core/layers/parse.h"
 #include "core/layers/replace_head.h"
 #include "core/layers/retype.h"
+#include "io/onnx.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/file_notes.h"
 
@@ -52,10 +54,9 @@ void say(const edit::ReplacedHead& head) {
 
 void replace_head(Model& model, const SurgeryArguments& arguments) {
   if (!arguments.replace_head) return;
-  say(edit::replace_head(model, *arguments.replace_head,
-                         {.output = arguments.output,
-                          .seed = arguments.seed,
-                          .init = init_of(arguments)}));
+  say(edit::replace_head(
+      model, *arguments.replace_head,
+      {.output = arguments.output, .seed = arguments.seed, .init = init_of(arguments)}));
   for (const std::string_view key : {kClassesNote, kNamesNote}) {  // they name the old classes
     std::erase_if(model.metadata, [&](const auto& entry) { return entry.first == key; });
   }
@@ -90,6 +91,35 @@ void append(Model& model, const SurgeryArguments& arguments) {
   edit::append(model, parse_layers(arguments.append), options);
 }
 
+/// "A=B", split at the last '='.
+std::pair<std::string, std::string> pair_of(const std::string& option, const std::string& text) {
+  const std::size_t at = text.rfind('=');
+  if (at == text.npos || at == 0 || at + 1 == text.size()) {
+    fail(ErrorKind::argument, option, " '", text, "': wanted two names, A=B");
+  }
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+void join(Model& model, const SurgeryArguments& arguments) {
+  if (arguments.merge.empty()) {
+    if (arguments.connect.empty() && arguments.merge_prefix.empty()) return;
+    fail(ErrorKind::argument, "--connect and --merge-prefix go with --merge");
+  }
+  edit::MergeOptions options{.prefix = arguments.merge_prefix};
+  for (const std::string& one : arguments.connect) {
+    options.connect.push_back(pair_of("--connect", one));
+  }
+  edit::merge(model, onnx::load(arguments.merge), options);
+}
+
+void rename(Model& model, const SurgeryArguments& arguments) {
+  for (const std::string& one : arguments.rename) {
+    const auto [from, to] = pair_of("--rename", one);
+    edit::rename(model, from, to);
+  }
+  if (!arguments.prefix.empty()) edit::add_prefix(model, arguments.prefix);
+}
+
 }  // namespace
 
 void add_arguments(CLI::App& app, SurgeryArguments& arguments) {
@@ -122,12 +152,25 @@ void add_arguments(CLI::App& app, SurgeryArguments& arguments) {
                  "how new weights start, but of layers that say init=; see below")
       ->type_name("INIT");
   add_seed_argument(app, arguments.seed, "of new weights");
+  app.add_option("--merge", arguments.merge, "put another model behind this one")
+      ->type_name("FILE");
+  app.add_option("--connect", arguments.connect,
+                 "which output of this model is which input of that; else those of equal names, or "
+                 "the only ones")
+      ->type_name("OUT=IN");
+  app.add_option("--merge-prefix", arguments.merge_prefix, "put before that model's names")
+      ->type_name("TEXT");
+  app.add_option("--rename", arguments.rename, "give a value another name")->type_name("OLD=NEW");
+  app.add_option("--prefix", arguments.prefix, "put before all names, inputs and outputs too")
+      ->type_name("TEXT");
 }
 
 bool is_empty(const SurgeryArguments& arguments) {
   return arguments.from.empty() && arguments.to.empty() && arguments.truncate.empty() &&
          !arguments.replace_head && arguments.insert_after.empty() &&
-         arguments.insert_before.empty() && arguments.append.empty() && arguments.after.empty();
+         arguments.insert_before.empty() && arguments.append.empty() && arguments.after.empty() &&
+         arguments.merge.empty() && arguments.connect.empty() && arguments.merge_prefix.empty() &&
+         arguments.rename.empty() && arguments.prefix.empty();
 }
 
 void operate(Model& model, const SurgeryArguments& arguments) {
@@ -136,6 +179,8 @@ void operate(Model& model, const SurgeryArguments& arguments) {
   for (const std::string& one : arguments.insert_after) insert(model, arguments, one, true);
   for (const std::string& one : arguments.insert_before) insert(model, arguments, one, false);
   append(model, arguments);
+  join(model, arguments);
+  rename(model, arguments);
 }
 
 }  // namespace graft::cli

@@ -26,6 +26,11 @@ struct SurgeryArguments {
   std::string after;
   std::string init;
   std::uint64_t seed = 0;
+  std::string merge;
+  std::vector<std::string> connect;
+  std::string merge_prefix;
+  std::vector<std::string> rename;
+  std::string prefix;
 };
 
 void add_arguments(CLI::App& app, SurgeryArguments& arguments);

@@ -78,7 +78,8 @@ TEST(Append, GoesOnFromTheOutputNamed) {
 }
 
 TEST(Append, BehindAValueWithinAddsAnOutput) {
-  Model model = model_of({Dim("N"), 4}, {Linear{.name = "a", .out = 3}, Linear{.name = "b", .out = 2}});
+  Model model =
+      model_of({Dim("N"), 4}, {Linear{.name = "a", .out = 3}, Linear{.name = "b", .out = 2}});
   model.graph().find("a")->set_type({});
   edit::append(model, {Linear{.name = "extra", .out = 5}}, {.after = "a"});
   ASSERT_EQ(model.graph().outputs().size(), 2U);

@@ -15,12 +15,12 @@ using ::testing::HasSubstr;
 
 /// x -> conv -> bn -> relu -> block (with a shortcut) -> flat -> fc1 -> act -> fc2 -> probs
 Model classifier() {
-  return model_of({Dim("N"), 1, 4, 4},
-                  {Conv{.name = "conv", .out = 2}, BatchNorm{.name = "bn"}, Relu{.name = "relu"},
-                   Residual{.name = "block", .body = {Conv{.name = "block.conv", .out = 2,
-                                                           .padding = {1}}}},
-                   Flatten{.name = "flat"}, Linear{.name = "fc1", .out = 5}, Relu{.name = "act"},
-                   Linear{.name = "fc2", .out = 3}, Softmax{.name = "probs"}});
+  return model_of(
+      {Dim("N"), 1, 4, 4},
+      {Conv{.name = "conv", .out = 2}, BatchNorm{.name = "bn"}, Relu{.name = "relu"},
+       Residual{.name = "block", .body = {Conv{.name = "block.conv", .out = 2, .padding = {1}}}},
+       Flatten{.name = "flat"}, Linear{.name = "fc1", .out = 5}, Relu{.name = "act"},
+       Linear{.name = "fc2", .out = 3}, Softmax{.name = "probs"}});
 }
 
 std::string cut(const std::string& where) {
@@ -60,19 +60,36 @@ TEST(FindCut, LastCountsLayersWithWeights) {
 TEST(FindCut, LastRefusesACutBesideAShortcut) {
   // block.conv reads relu, and so does the Add: both ways go through relu.
   EXPECT_EQ(cut("last:3"), "relu");
-  Model model = model_of({Dim("N"), 4}, {Linear{.name = "stem", .out = 4},
-                                         Residual{.name = "block",
-                                                  .body = {Relu{.name = "in"},
-                                                           Linear{.name = "fc", .out = 4}}}});
+  Model model = model_of(
+      {Dim("N"), 4},
+      {Linear{.name = "stem", .out = 4},
+       Residual{.name = "block", .body = {Relu{.name = "in"}, Linear{.name = "fc", .out = 4}}}});
   EXPECT_THAT(
       error_of([&] { edit::before_last_layers(model, 1); }).what(),
-      HasSubstr("last:1: the last 1 layers begin with Gemm node 'fc', but not all goes through what "
-                "it is applied to; all goes through 'stem'"));
+      HasSubstr(
+          "last:1: the last 1 layers begin with Gemm node 'fc', but not all goes through what "
+          "it is applied to; all goes through 'stem'"));
+}
+
+TEST(FindCut, LastHeedsConstantNodesAndNotShapes) {
+  Model model = classifier();
+  Graph& graph = model.graph();
+  // Weights as Paddle writes them, and a Reshape to the batch of the input, as old exporters do.
+  Value* const weight = graph.find("fc2.weight");
+  Node* const constant =
+      graph.add_node("Constant", "", {}, {"constant"}, {{"value", weight->initializer()}},
+                     graph.nodes().front().get());
+  graph.replace_all_uses(weight, constant->output());
+  graph.remove_initializer(weight);
+  Value* const shape = graph.add_node("Shape", "", {graph.find("x")}, {"shape"})->output();
+  Value* const probs = graph.find("probs");
+  graph.set_outputs({graph.add_node("Reshape", "", {probs, shape}, {"y"})->output()});
+  EXPECT_EQ(edit::before_last_layers(model, 1), "act");
 }
 
 TEST(FindCut, LastWantsLayersThatAreThere) {
   EXPECT_THAT(refusal("last:4"), HasSubstr("last:4: the model has 4 layers with weights, wanted "
-                                           "more than 4: 'Conv node 'conv'', "));
+                                           "more than 4: 'conv', 'block.conv', 'fc1', 'fc2'"));
   for (const char* where : {"last:", "last:0", "last:-1", "last:x"}) {
     EXPECT_THAT(refusal(where), HasSubstr("wanted last:N with a number above 0")) << where;
   }

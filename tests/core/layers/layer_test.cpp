@@ -245,8 +245,9 @@ TEST(Init, FillsTheRangeOfPyTorchsDefault) {
 
 TEST(Init, NormalHasTheDeviationOfFanOut) {
   // fan_out = 50 * 3 * 3 = 450: deviation sqrt(2 / 450) = 1 / 15.
-  const Model model =
-      model_of({Dim("N"), 100, 9, 9}, {Conv{.name = "c", .out = 50, .init = Init{.kind = Init::kaiming_normal, .fan_out = true}}});
+  const Model model = model_of(
+      {Dim("N"), 100, 9, 9},
+      {Conv{.name = "c", .out = 50, .init = Init{.kind = Init::kaiming_normal, .fan_out = true}}});
   double sum = 0;
   double squares = 0;
   const std::vector<double> values = to_double(model.graph().find("c.weight")->initializer());
@@ -319,9 +320,8 @@ TEST(Init, ConstantsAreConstant) {
 }
 
 TEST(Init, ABiasStartsAtZeroBesideAnInitializer) {
-  const Model model = model_of({Dim("N"), 2, 4}, {Conv{.name = "c",
-                                                       .out = 3,
-                                                       .init = Init{.kind = Init::xavier_normal}}});
+  const Model model = model_of(
+      {Dim("N"), 2, 4}, {Conv{.name = "c", .out = 3, .init = Init{.kind = Init::xavier_normal}}});
   EXPECT_THAT(to_double(model.graph().find("c.bias")->initializer()), ElementsAre(0, 0, 0));
 }
 
@@ -357,9 +357,9 @@ TEST(Layers, RefuseWrongSettings) {
 }
 
 TEST(Layers, SequencesMayHaveAnyLength) {
-  const Model model = model_of({Dim("N"), Dim("L"), 6},
-                               {MultiHeadAttention{.heads = 2}, LayerNorm{},
-                                Lstm{.hidden = 3, .bidirectional = true}});
+  const Model model = model_of(
+      {Dim("N"), Dim("L"), 6},
+      {MultiHeadAttention{.heads = 2}, LayerNorm{}, Lstm{.hidden = 3, .bidirectional = true}});
   EXPECT_EQ(model.graph().outputs()[0]->shape()->rank(), 3);
   EXPECT_EQ(run(model, {2, 5, 6}, std::vector<float>(60, 0.5F)).size(), 60U);
   EXPECT_EQ(run(model, {1, 1, 6}, std::vector<float>(6, 0.5F)).size(), 6U);

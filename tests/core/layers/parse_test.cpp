@@ -73,7 +73,7 @@ TEST(ParseLayers, ReadsLayersForSequencesAndNorms) {
   EXPECT_TRUE(lstm.bidirectional);
   EXPECT_EQ(lstm.steps, Steps::last);
   EXPECT_EQ(only<Gru>("gru:8").steps, Steps::all);
-  EXPECT_EQ(only<MultiHeadAttention>("attention:8").heads, 8);
+  EXPECT_EQ(only<MultiHeadAttention>("multi_head_attention:8").heads, 8);
 }
 
 TEST(ParseLayers, ReadsInitializers) {
@@ -90,9 +90,10 @@ TEST(ParseLayers, ReadsInitializers) {
                            "xavier_normal:fan=in", "he"}) {
     EXPECT_EQ(kind_of([&] { parse_init(text); }), ErrorKind::argument) << text;
   }
-  EXPECT_THAT(error_of([] { parse_init("normal"); }).what(),
-              HasSubstr("initializer 'normal': normal wants its standard deviation, std=S; write it "
-                        "as INIT: uniform_fan_in, "));
+  EXPECT_THAT(
+      error_of([] { parse_init("normal"); }).what(),
+      HasSubstr("initializer 'normal': normal wants its standard deviation, std=S; write it "
+                "as INIT: uniform_fan_in, "));
 }
 
 TEST(ParseLayers, KnowsEachKind) {
@@ -109,11 +110,31 @@ TEST(ParseLayers, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(error_of([] { parse_layers("linear:10,flaten"); }).what(),
               HasSubstr("no layer is called 'flaten', perhaps you mean 'flatten'; layers are: "
                         "'linear', 'conv', "));
-  for (const char* list :
-       {"", ",", "relu,", "linear", "linear:", "linear:ten", "linear:10x2", "linear:10:20",
-        "linear:10:bias=2", "linear:10:stride=2", "conv", "conv:3x", "conv:32x3x3:groups", "relu:1",
-        "dropout:0.5:0.5", "embedding:3", "lstm", "lstm:3:steps=first", "reshape", "attention",
-        "group_norm", "linear:3:std=1", "linear:99999999999999999999", "linear:1:seed=-1", "residual"}) {
+  for (const char* list : {"",
+                           ",",
+                           "relu,",
+                           "linear",
+                           "linear:",
+                           "linear:ten",
+                           "linear:10x2",
+                           "linear:10:20",
+                           "linear:10:bias=2",
+                           "linear:10:stride=2",
+                           "conv",
+                           "conv:3x",
+                           "conv:32x3x3:groups",
+                           "relu:1",
+                           "dropout:0.5:0.5",
+                           "embedding:3",
+                           "lstm",
+                           "lstm:3:steps=first",
+                           "reshape",
+                           "multi_head_attention",
+                           "group_norm",
+                           "linear:3:std=1",
+                           "linear:99999999999999999999",
+                           "linear:1:seed=-1",
+                           "residual"}) {
     EXPECT_EQ(kind_of([&] { parse_layers(list); }), ErrorKind::argument) << list;
   }
   EXPECT_THAT(error_of([] { parse_layers("linear:ten"); }).what(),

@@ -40,7 +40,8 @@ TEST(ReplaceHead, GivesAGemmFreshWeightsAndKeepsTheSoftmax) {
   // The same as a fresh layer of that name and seed.
   const Model fresh = model_of({Dim("N"), 5}, {Linear{.name = "fc", .out = 7, .seed = 2}});
   for (const char* name : {"fc.weight", "fc.bias"}) {
-    EXPECT_TRUE(equal_bits(graph.find(name)->initializer(), fresh.graph().find(name)->initializer()))
+    EXPECT_TRUE(
+        equal_bits(graph.find(name)->initializer(), fresh.graph().find(name)->initializer()))
         << name;
   }
   EXPECT_EQ(run(model, {2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}).size(), 14U);
@@ -69,8 +70,9 @@ TEST(ReplaceHead, TakesAMatMulWithItsBiasAndATurnedWeight) {
   Graph& graph = turned.graph();
   Value* const x = graph.add_input("x", {DType::f32, SymShape{Dim("N"), 4}});
   Value* const w = graph.add_initializer("w", Tensor::zeros(DType::f32, {3, 4}));
-  Value* const t = graph.add_node("Transpose", "", {w}, {"w_t"},
-                                  {{"perm", std::vector<std::int64_t>{1, 0}}})->output();
+  Value* const t =
+      graph.add_node("Transpose", "", {w}, {"w_t"}, {{"perm", std::vector<std::int64_t>{1, 0}}})
+          ->output();
   graph.add_output(graph.add_node("MatMul", "", {x, t}, {"y"})->output());
   edit::replace_head(turned, 5);
   EXPECT_EQ(graph.find("w")->known_shape(), (Shape{5, 4}));
@@ -84,8 +86,7 @@ TEST(ReplaceHead, TakesAConvAndAReshapeBehindIt) {
                                                Relu{}, GlobalAveragePool{}});
   Graph& graph = model.graph();
   Value* const target = graph.add_initializer("to", Tensor::from<std::int64_t>({2}, {-1, 4}));
-  graph.set_outputs(
-      {graph.add_node("Reshape", "", {graph.outputs()[0], target}, {"y"})->output()});
+  graph.set_outputs({graph.add_node("Reshape", "", {graph.outputs()[0], target}, {"y"})->output()});
   edit::complete_output_types(model);
   const auto done = edit::replace_head(model, 9);
   EXPECT_EQ(done.old_classes, 4);
