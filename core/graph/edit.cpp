@@ -3,80 +3,11 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "core/base/closest.h"
+#include "core/graph/find.h"
 #include "core/graph/frozen.h"
 
 namespace graft::edit {
 namespace {
-
-using ValueSet = std::unordered_set<const Value*>;
-
-std::vector<std::string> last_outputs(const Graph& graph, std::size_t most = 5) {
-  std::vector<std::string> names;
-  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    for (int i = 0; i < (*node)->output_count() && names.size() < most; ++i) {
-      if ((*node)->output(i) != nullptr) names.push_back((*node)->output(i)->name());
-    }
-    if (names.size() == most) break;
-  }
-  return names;
-}
-
-[[noreturn]] void refuse_unknown(const Graph& graph, std::string_view who, std::string_view name) {
-  std::vector<std::string_view> known;
-  for (const Value* input : graph.inputs()) known.push_back(input->name());
-  for (const auto& node : graph.nodes()) {
-    known.push_back(node->name());
-    for (int i = 0; i < node->output_count(); ++i) {
-      if (node->output(i) != nullptr) known.push_back(node->output(i)->name());
-    }
-  }
-  const std::vector<std::string> close = closest(name, known);
-  const std::string hint = close.empty()
-                               ? "the last values are: " + quoted_list(last_outputs(graph))
-                               : "close names: " + quoted_list(close);
-  fail(ErrorKind::argument, who, ": no value or node is named '", name, "'; ", hint);
-}
-
-/// The value of that name, or the first output of the only node of that name.
-Value* resolve(const Graph& graph, std::string_view who, std::string_view name) {
-  if (Value* const value = graph.find(name)) return value;
-  std::vector<const Node*> nodes;
-  for (const auto& node : graph.nodes()) {
-    if (!name.empty() && node->name() == name) nodes.push_back(node.get());
-  }
-  if (nodes.empty()) refuse_unknown(graph, who, name);
-  if (nodes.size() > 1) {
-    std::vector<std::string> outputs;
-    for (const Node* node : nodes) {
-      if (node->output() != nullptr) outputs.push_back(node->output()->name());
-    }
-    fail(ErrorKind::argument, who, ": ", nodes.size(), " nodes are named '", name,
-         "'; name a value instead: ", quoted_list(outputs));
-  }
-  if (nodes[0]->output() == nullptr) {
-    fail(ErrorKind::argument, who, ": ", nodes[0]->label(), " has no first output");
-  }
-  return nodes[0]->output();
-}
-
-/// What `outputs` are computed from, themselves included; `inputs` are not looked behind.
-ValueSet needed_values(const Graph& graph, const ValueSet& inputs,
-                       const std::vector<Value*>& outputs) {
-  ValueSet needed(outputs.begin(), outputs.end());
-  std::vector<const Value*> open(outputs.begin(), outputs.end());
-  std::unordered_set<const Node*> seen;
-  while (!open.empty()) {
-    const Value* const value = open.back();
-    open.pop_back();
-    const Node* const producer = value->producer();
-    if (producer == nullptr || inputs.contains(value) || !seen.insert(producer).second) continue;
-    for_each_read(*producer, [&](const Value& read) {
-      if (&read.graph() == &graph && needed.insert(&read).second) open.push_back(&read);
-    });
-  }
-  return needed;
-}
 
 void check_cut(const Graph& graph, std::string_view who, const std::vector<Value*>& inputs,
                const std::vector<Value*>& outputs) {
@@ -156,7 +87,7 @@ bool is_dead(const Node& node) {
 }  // namespace
 
 void truncate(Model& model, std::string_view value) {
-  cut(model.graph(), "truncate", {}, {resolve(model.graph(), "truncate", value)});
+  cut(model.graph(), "truncate", {}, {find_value(model.graph(), "truncate", value)});
   forget_frozen(model);
 }
 
@@ -165,9 +96,9 @@ void extract(Model& model, const std::vector<std::string>& inputs,
   Graph& graph = model.graph();
   if (outputs.empty()) fail(ErrorKind::argument, "extract: no output is named");
   std::vector<Value*> from;
-  for (const std::string& name : inputs) from.push_back(resolve(graph, "extract", name));
+  for (const std::string& name : inputs) from.push_back(find_value(graph, "extract", name));
   std::vector<Value*> to;
-  for (const std::string& name : outputs) to.push_back(resolve(graph, "extract", name));
+  for (const std::string& name : outputs) to.push_back(find_value(graph, "extract", name));
   cut(graph, "extract", from, to);
   forget_frozen(model);
 }

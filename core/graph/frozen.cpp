@@ -11,22 +11,6 @@ namespace {
 
 constexpr std::string_view kKey = "graft.frozen";
 
-void set_names(Model& model, const std::vector<std::string>& names) {
-  const auto entry =
-      std::ranges::find(model.metadata, kKey, &std::pair<std::string, std::string>::first);
-  if (names.empty()) {
-    if (entry != model.metadata.end()) model.metadata.erase(entry);
-    return;
-  }
-  std::string lines;
-  for (const std::string& name : names) lines += (lines.empty() ? "" : "\n") + name;
-  if (entry == model.metadata.end()) {
-    model.metadata.emplace_back(kKey, std::move(lines));
-  } else {
-    entry->second = std::move(lines);
-  }
-}
-
 bool is_statistic(const Value& value) {
   constexpr int kMean = 3;
   return std::ranges::any_of(value.uses(), [](const Use& use) {
@@ -90,6 +74,22 @@ std::vector<std::string> frozen_names(const Model& model) {
   return names;
 }
 
+void set_frozen_names(Model& model, const std::vector<std::string>& names) {
+  const auto entry =
+      std::ranges::find(model.metadata, kKey, &std::pair<std::string, std::string>::first);
+  if (names.empty()) {
+    if (entry != model.metadata.end()) model.metadata.erase(entry);
+    return;
+  }
+  std::string lines;
+  for (const std::string& name : names) lines += (lines.empty() ? "" : "\n") + name;
+  if (entry == model.metadata.end()) {
+    model.metadata.emplace_back(kKey, std::move(lines));
+  } else {
+    entry->second = std::move(lines);
+  }
+}
+
 std::size_t freeze(Model& model, const std::function<bool(const Value&)>& is_wanted) {
   std::vector<std::string> names = frozen_names(model);
   const std::unordered_set<std::string> known(names.begin(), names.end());
@@ -98,7 +98,7 @@ std::size_t freeze(Model& model, const std::function<bool(const Value&)>& is_wan
     give_role(*value);
     if (!known.contains(value->name())) names.push_back(value->name());
   }
-  set_names(model, names);
+  set_frozen_names(model, names);
   return names.size() - known.size();
 }
 
@@ -125,7 +125,7 @@ std::size_t unfreeze(Model& model, const std::function<bool(const Value&)>& is_w
     value->role = Role::unknown;
     return true;
   });
-  if (names.size() != before) set_names(model, names);
+  if (names.size() != before) set_frozen_names(model, names);
   return before - names.size();
 }
 
@@ -142,7 +142,7 @@ void forget_frozen(Model& model) {
   const std::size_t before = names.size();
   std::erase_if(names,
                 [&](const std::string& name) { return model.graph().find(name) == nullptr; });
-  if (names.size() != before) set_names(model, names);
+  if (names.size() != before) set_frozen_names(model, names);
 }
 
 void give_frozen_roles(Model& model) {

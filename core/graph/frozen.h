@@ -15,6 +15,9 @@ namespace graft::edit {
 /// The names that the model's metadata list, whether it has such values or not.
 std::vector<std::string> frozen_names(const Model& model);
 
+/// Makes these the names, in the metadata alone: for edits that rename values.
+void set_frozen_names(Model& model, const std::vector<std::string>& names);
+
 /// Freezes those weights (float initializers, and Constants and Identities of initializers) that
 /// `is_wanted` chooses. A BatchNormalization whose mean or variance is frozen keeps its statistics,
 /// even where its scale and bias train. Returns how many were not frozen before.

@@ -1,6 +1,7 @@
 #include <numbers>
 
 #include "core/layers/kinds.h"
+#include "core/ops/shape_rules.h"
 
 namespace graft::layers {
 namespace {
@@ -27,6 +28,28 @@ Value* softmax(LayerContext& context, std::string_view kind, std::string_view op
     }
   }
   return context.node(op, {input}, name, {{"axis", axis}});
+}
+
+/// Puts the number that is left in the place of a -1, where that is known.
+void resolve_open_dim(const std::string& who, const Dim& elements,
+                      std::vector<std::int64_t>& dims) {
+  std::int64_t* open = nullptr;
+  std::int64_t given = 1;
+  for (std::int64_t& dim : dims) {
+    if (dim < 1 && (dim != -1 || open != nullptr)) {
+      fail(ErrorKind::argument, who, ": a dim is ", dim,
+           ", wanted numbers above 0, of which one may be -1");
+    }
+    if (dim == -1) open = &dim;
+    if (dim != -1) given = checked_multiply(given, dim);
+  }
+  if (!elements.is_known()) return;
+  const std::int64_t found = elements.value();
+  if (open == nullptr ? found != given : found % given != 0) {
+    fail(ErrorKind::shape, who, ": a sample has ", found, " elements, wanted ",
+         open == nullptr ? "" : "a multiple of ", given);
+  }
+  if (open != nullptr) *open = found / given;
 }
 
 }  // namespace
@@ -93,6 +116,17 @@ Value* add(LayerContext& context, const LogSoftmax& layer, Value* input) {
 
 Value* add(LayerContext& context, const Flatten& layer, Value* input) {
   return unary(context, "flatten", layer.name, "Flatten", input, {{"axis", 1}});
+}
+
+Value* add(LayerContext& context, const Reshape& layer, Value* input) {
+  const std::string name = context.name("reshape", layer.name);
+  const std::string who = "reshape '" + name + "'";
+  if (layer.shape.empty()) fail(ErrorKind::argument, who, ": no dims are given");
+  const SymShape& from = shape_of(who, *input, 1, 64);
+  std::vector<std::int64_t> target = layer.shape;
+  resolve_open_dim(who, product(from, 1, from.rank()), target);
+  target.insert(target.begin(), 0);  // the batch, copied
+  return context.node("Reshape", {input, context.integers(name + ".shape", target)}, name);
 }
 
 Value* add(LayerContext& context, const Dropout& layer, Value* input) {

@@ -3,39 +3,39 @@
 #include <algorithm>
 
 #include "core/base/closest.h"
+#include "core/graph/find.h"
 #include "core/layers/layer_context.h"
-#include "core/layers/output_types.h"
+#include "core/layers/retype.h"
+#include "core/layers/weighted_layers.h"
 
 namespace graft::edit {
 namespace {
 
-std::size_t find_output(const Graph& graph, const std::string& after) {
-  const std::vector<Value*>& outputs = graph.outputs();
+Value* find_place(const Graph& graph, const std::string& after) {
+  if (!after.empty()) return find_value(graph, "append", after);
+  if (graph.outputs().size() == 1) return graph.outputs()[0];
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    names.push_back(outputs[i]->name());
-    if (names[i] == after) return i;
+  for (const Value* output : graph.outputs()) names.push_back(output->name());
+  fail(ErrorKind::argument, "append: the model has ", names.size(),
+       " outputs; name one of them: ", quoted_list(names));
+}
+
+/// The outputs with `to` in the place of `from`, or behind them if that is none.
+std::vector<Value*> with_output(const Graph& graph, Value* from, Value* to) {
+  std::vector<Value*> outputs = graph.outputs();
+  const auto at = std::ranges::find(outputs, from);
+  if (at == outputs.end()) {
+    outputs.push_back(to);
+  } else {
+    *at = to;
   }
-  if (after.empty() && outputs.size() == 1) return 0;
-  fail(ErrorKind::argument, "append: ",
-       after.empty() ? text("the model has ", outputs.size(), " outputs; name one of them: ")
-                     : text("'", after, "' is no output; truncate the model there, or name one of ",
-                            "its outputs: "),
-       quoted_list(names));
+  return outputs;
 }
 
-/// Every dim but the batch is known.
-bool is_enough(const ValueType& type) {
-  if (type.dtype == DType::undefined || !type.shape) return false;
-  const SymShape& shape = *type.shape;
-  return shape.rank() > 0 &&
-         std::all_of(shape.begin() + 1, shape.end(), [](const Dim& dim) { return dim.is_known(); });
-}
-
-/// The type of a graph output, as recorded or, where that leaves something open, as inferred.
-ValueType type_of_output(const Model& model, std::size_t index) {
-  const ValueType& recorded = model.graph().outputs()[index]->type();
-  return is_enough(recorded) ? recorded : inferred_output_types(model)[index];
+/// Whether the file should list the value's type: an output's stands elsewhere.
+void declare(Value& value) {
+  value.graph().preserve(&value).in_value_info =
+      !value.is_graph_input() && !value.is_graph_output() && value.dtype() != DType::undefined;
 }
 
 /// Removes what was added since, unless it is kept.
@@ -71,22 +71,88 @@ class Rollback {
 void append(Model& model, const std::vector<Layer>& layers, const AppendOptions& options) {
   Graph& graph = model.graph();
   if (layers.empty()) fail(ErrorKind::argument, "append: no layer is given");
-  const std::size_t index = find_output(graph, options.after);
-  Value* const from = graph.outputs()[index];
+  Value* const from = find_place(graph, options.after);
   const ValueType recorded = from->type();
-  from->set_type(type_of_output(model, index));
+  from->set_type(type_of(model, *from));
   Rollback rollback(graph);
   try {
     LayerContext context(graph, model.opset(), options.seed);
-    std::vector<Value*> outputs = graph.outputs();
-    outputs[index] = add_layers(context, layers, from);
-    graph.set_outputs(outputs);
+    context.set_init(options.init);
+    graph.set_outputs(with_output(graph, from, add_layers(context, layers, from)));
   } catch (...) {
     from->set_type(recorded);
     throw;
   }
   rollback.keep();
-  from->graph().preserve(from).in_value_info = !from->is_graph_input() && !from->is_graph_output();
+  declare(*from);
+}
+
+namespace {
+
+/// Where layers are put: behind `value`, for all its readers or for one.
+struct Place {
+  Value* value;
+  Node* before;
+  std::optional<Use> reader;
+};
+
+Place find_before(const Graph& graph, const std::string& name) {
+  Node* const node = find_value(graph, "insert", name)->producer();
+  if (node == nullptr) {
+    fail(ErrorKind::argument, "insert: no node computes '", name, "'; say after '", name, "'");
+  }
+  for (int i = 0; i < node->input_count(); ++i) {
+    Value* const input = node->input(i);
+    if (input == nullptr || &input->graph() != &graph || constant_behind(input) != nullptr) {
+      continue;
+    }
+    return {input, node, Use{node, i}};
+  }
+  fail(ErrorKind::argument, "insert: all inputs of ", node->label(), " are known before the run");
+}
+
+Place find_after(const Graph& graph, const std::string& name) {
+  Value* const value = find_value(graph, "insert", name);
+  if (value->is_initializer()) {
+    fail(ErrorKind::argument, "insert: '", name, "' is an initializer");
+  }
+  const auto& nodes = graph.nodes();
+  Node* const first = nodes.empty() ? nullptr : nodes.front().get();
+  return {value, value->producer() == nullptr ? first : graph.next(value->producer()), {}};
+}
+
+void insert_into(Model& model, const std::vector<Layer>& layers, const InsertOptions& options) {
+  Graph& graph = model.graph();
+  const Place place = options.before.empty() ? find_after(graph, options.after)
+                                             : find_before(graph, options.before);
+  place.value->set_type(type_of(model, *place.value));
+  LayerContext context(graph, model.opset(), options.seed);
+  context.set_init(options.init);
+  context.insert_before(place.before);
+  const std::vector<Use> readers(place.value->uses().begin(), place.value->uses().end());
+  Value* const result = add_layers(context, layers, place.value);
+  if (place.reader) {
+    place.reader->node->set_input(place.reader->index, result);
+  } else {
+    std::vector<Use> added(place.value->uses().begin(), place.value->uses().end());
+    std::erase_if(added, [&](const Use& use) { return std::ranges::count(readers, use) != 0; });
+    graph.replace_all_uses(place.value, result);
+    for (const Use& use : added) use.node->set_input(use.index, place.value);
+    declare(*place.value);
+  }
+  retype_behind(model, *result);
+}
+
+}  // namespace
+
+void insert(Model& model, const std::vector<Layer>& layers, const InsertOptions& options) {
+  if (layers.empty()) fail(ErrorKind::argument, "insert: no layer is given");
+  if (options.after.empty() == options.before.empty()) {
+    fail(ErrorKind::argument, "insert: wanted one place, after a value or before a node");
+  }
+  Model copy = model.clone();
+  insert_into(copy, layers, options);  // what throws, throws for the copy
+  insert_into(model, layers, options);
 }
 
 }  // namespace graft::edit

@@ -92,7 +92,7 @@ Value* add(LayerContext& context, const Residual& layer, Value* input) {
 }  // namespace layers
 
 Value* add_layer(LayerContext& context, const Layer& layer, Value* input) {
-  if (!is_float(input->dtype())) {
+  if (!is_float(input->dtype()) && !std::holds_alternative<Embedding>(layer)) {
     fail(ErrorKind::type, "layers compute with floating-point numbers, but '", input->name(),
          "' is ", input->type());
   }

@@ -13,7 +13,14 @@ namespace graft::layers {
 
 Value* add(LayerContext& context, const Linear& layer, Value* input);
 Value* add(LayerContext& context, const Conv& layer, Value* input);
+Value* add(LayerContext& context, const ConvTranspose& layer, Value* input);
 Value* add(LayerContext& context, const BatchNorm& layer, Value* input);
+Value* add(LayerContext& context, const LayerNorm& layer, Value* input);
+Value* add(LayerContext& context, const GroupNorm& layer, Value* input);
+Value* add(LayerContext& context, const Embedding& layer, Value* input);
+Value* add(LayerContext& context, const Lstm& layer, Value* input);
+Value* add(LayerContext& context, const Gru& layer, Value* input);
+Value* add(LayerContext& context, const MultiHeadAttention& layer, Value* input);
 Value* add(LayerContext& context, const Relu& layer, Value* input);
 Value* add(LayerContext& context, const Relu6& layer, Value* input);
 Value* add(LayerContext& context, const LeakyRelu& layer, Value* input);
@@ -27,6 +34,7 @@ Value* add(LayerContext& context, const MaxPool& layer, Value* input);
 Value* add(LayerContext& context, const AveragePool& layer, Value* input);
 Value* add(LayerContext& context, const GlobalAveragePool& layer, Value* input);
 Value* add(LayerContext& context, const Flatten& layer, Value* input);
+Value* add(LayerContext& context, const Reshape& layer, Value* input);
 Value* add(LayerContext& context, const Dropout& layer, Value* input);
 Value* add(LayerContext& context, const Residual& layer, Value* input);
 

@@ -6,20 +6,21 @@
 #include <variant>
 #include <vector>
 
+#include "core/layers/initializer.h"
+#include "core/layers/norm_layers.h"
+#include "core/layers/sequence_layers.h"
+
 // Layers as plain data: what `edit::append` and fresh nets are written with. Defaults are
 // PyTorch's. All layers have a name, which their output value and node get and which starts the
 // names of their parameters ("head.weight"); an empty one is replaced by the kind and a number
 // ("linear1"). Images are [N,C,*spatial], sequences and vectors [N,*,features].
 //
+// Weights start as `init` says or, without one, as AppendOptions::init or else PyTorch's layer
+// does; they are drawn by `seed` or else by AppendOptions::seed.
+//
 // A list of spatial numbers (kernel, stride, ...) has one number a spatial dim, or one for all.
 
 namespace graft {
-
-/// How weights start. Each parameter depends on its seed, name and shape only.
-enum class Init {
-  uniform_fan_in,  ///< U(-b, b), b = 1/sqrt(fan_in), the bias too: PyTorch's default
-  normal_fan_out,  ///< N(0, 2/fan_out), bias alike U(-b, b). Source: He et al., arXiv 1502.01852
-};
 
 /// y = x W^T + b over the last dim. The weight is [out,in] (Gemm) for x of rank 2, else [in,out]
 /// (MatMul), and so it is without a bias before opset 11.
@@ -28,6 +29,7 @@ struct Linear {
   std::int64_t out = 0;
   bool bias = true;
   std::optional<std::uint64_t> seed{};
+  std::optional<Init> init{};
 };
 
 /// A convolution of x [N,in,*spatial] to [N,out,...], with a weight [out,in/groups,*kernel] and a
@@ -42,16 +44,24 @@ struct Conv {
   std::int64_t groups = 1;
   bool bias = true;
   std::optional<std::uint64_t> seed{};
-  Init init = Init::uniform_fan_in;
+  std::optional<Init> init{};
 };
 
-/// Normalizes each of C channels over the batch when training, by the running statistics else.
-/// Holds weight (ones), bias (zeros), running_mean (zeros) and running_var (ones), all [C].
-struct BatchNorm {
+/// The transpose of a convolution: x [N,in,*spatial] to [N,out,...], where a dim of n becomes
+/// (n - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1. The weight is
+/// [in,out/groups,*kernel], fan_in, as PyTorch counts it, out/groups times the kernel.
+struct ConvTranspose {
   std::string name{};
-  float epsilon = 1e-5F;
-  /// ONNX's: running = momentum * running + (1 - momentum) * batch, one minus PyTorch's.
-  float momentum = 0.9F;
+  std::int64_t out = 0;
+  std::vector<std::int64_t> kernel = {2};
+  std::vector<std::int64_t> stride = {1};
+  std::vector<std::int64_t> padding = {0};
+  std::vector<std::int64_t> output_padding = {0};
+  std::vector<std::int64_t> dilation = {1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  std::optional<std::uint64_t> seed{};
+  std::optional<Init> init{};
 };
 
 /// max(x, 0).
@@ -125,6 +135,12 @@ struct Flatten {
   std::string name{};
 };
 
+/// The same elements in order, [N,...] as [N,*shape]; one dim may be -1: what is left.
+struct Reshape {
+  std::string name{};
+  std::vector<std::int64_t> shape{};
+};
+
 /// When training, sets each element to 0 with probability `ratio`, in [0, 1), and divides the
 /// others by 1 - ratio; else x. Source: Srivastava et al., JMLR 15, 2014.
 struct Dropout {
@@ -141,9 +157,10 @@ struct Residual {
   std::vector<Layer> shortcut;
 };
 
-using AnyLayer = std::variant<Linear, Conv, BatchNorm, Relu, Relu6, LeakyRelu, Sigmoid, Tanh, Gelu,
-                              Silu, Softmax, LogSoftmax, MaxPool, AveragePool, GlobalAveragePool,
-                              Flatten, Dropout, Residual>;
+using AnyLayer = std::variant<Linear, Conv, ConvTranspose, BatchNorm, LayerNorm, GroupNorm,
+                              Embedding, Lstm, Gru, MultiHeadAttention, Relu, Relu6, LeakyRelu,
+                              Sigmoid, Tanh, Gelu, Silu, Softmax, LogSoftmax, MaxPool, AveragePool,
+                              GlobalAveragePool, Flatten, Reshape, Dropout, Residual>;
 
 /// One of these; a type of its own, so that Residual can hold layers.
 struct Layer : AnyLayer {

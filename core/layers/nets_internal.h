@@ -19,7 +19,7 @@ inline Layer conv_for_norm(const std::string& name, std::int64_t out, std::int64
               .padding = {kernel / 2},
               .groups = groups,
               .bias = false,
-              .init = Init::normal_fan_out};
+              .init = Init{.kind = Init::kaiming_normal, .fan_out = true}};
 }
 
 /// Throws Error{shape} naming the net unless `input` is [C,H,W].

@@ -1,105 +1,13 @@
 #include "core/layers/parse.h"
 
-#include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 
 #include "core/base/closest.h"
-#include "core/base/error.h"
+#include "core/layers/parse_internal.h"
 
 namespace graft {
 namespace {
-
-std::vector<std::string_view> split(std::string_view list, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = list.find(separator);
-    parts.push_back(list.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    list.remove_prefix(end + 1);
-  }
-}
-
-/// What follows a layer's name. Each argument is taken once; `finish` refuses those left.
-class Arguments {
- public:
-  Arguments(std::string_view layer, std::string_view usage, std::vector<std::string_view> words)
-      : layer_(layer), usage_(usage), words_(std::move(words)) {}
-
-  [[noreturn]] void refuse(std::string_view what) const {
-    fail(ErrorKind::argument, "layer '", layer_, "': ", what, "; write it as ", usage_);
-  }
-
-  /// The argument without a key; nullopt when there is none.
-  std::optional<std::string_view> positional() {
-    return take([](std::string_view word) { return word.find('=') == word.npos; });
-  }
-  std::optional<std::string_view> keyed(std::string_view key) {
-    const auto word = take([&](std::string_view candidate) {
-      return candidate.size() > key.size() && candidate[key.size()] == '=' &&
-             candidate.starts_with(key);
-    });
-    return word ? std::optional(word->substr(key.size() + 1)) : std::nullopt;
-  }
-
-  template <class T>
-  T number(std::string_view word) const {
-    T value{};
-    const char* const end = word.data() + word.size();
-    const auto [stop, error] = std::from_chars(word.data(), end, value);
-    if (word.empty() || error != std::errc() || stop != end) {
-      refuse(
-          text("'", word, "' is no ", std::is_integral_v<T> ? "integer" : "number", " that fits"));
-    }
-    return value;
-  }
-  template <class T>
-  T number_or(std::optional<std::string_view> word, T fallback) const {
-    return word ? number<T>(*word) : fallback;
-  }
-  /// "3x3" -> 3, 3.
-  std::vector<std::int64_t> numbers(std::string_view word) const {
-    std::vector<std::int64_t> values;
-    for (const std::string_view part : split(word, 'x')) {
-      values.push_back(number<std::int64_t>(part));
-    }
-    return values;
-  }
-  std::vector<std::int64_t> numbers_or(std::optional<std::string_view> word,
-                                       const std::vector<std::int64_t>& fallback) const {
-    return word ? numbers(*word) : fallback;
-  }
-  bool flag(std::string_view key, bool fallback) {
-    const auto word = keyed(key);
-    if (!word) return fallback;
-    if (*word != "0" && *word != "1") refuse(text(key, " is '", *word, "', wanted 0 or 1"));
-    return *word == "1";
-  }
-  std::optional<std::uint64_t> seed() {
-    const auto word = keyed("seed");
-    return word ? std::optional(number<std::uint64_t>(*word)) : std::nullopt;
-  }
-  std::string name() { return std::string(keyed("name").value_or("")); }
-
-  void finish() const {
-    if (!words_.empty()) refuse(text("'", words_[0], "' is not understood"));
-  }
-
- private:
-  template <class Matches>
-  std::optional<std::string_view> take(const Matches& matches) {
-    const auto found = std::find_if(words_.begin(), words_.end(), matches);
-    if (found == words_.end()) return std::nullopt;
-    const std::string_view word = *found;
-    words_.erase(found);
-    return word;
-  }
-
-  std::string_view layer_;
-  std::string_view usage_;
-  std::vector<std::string_view> words_;
-};
 
 Layer parse_linear(Arguments& arguments) {
   const auto out = arguments.positional();
@@ -107,14 +15,17 @@ Layer parse_linear(Arguments& arguments) {
   return Linear{.name = arguments.name(),
                 .out = arguments.number<std::int64_t>(*out),
                 .bias = arguments.flag("bias", true),
-                .seed = arguments.seed()};
+                .seed = arguments.seed(),
+                .init = arguments.init()};
 }
 
-Layer parse_conv(Arguments& arguments) {
+/// What Conv and ConvTranspose share.
+template <class Kind>
+Kind read_conv(Arguments& arguments) {
   const auto size = arguments.positional();
   if (!size) arguments.refuse("the number of channels is missing");
   std::vector<std::int64_t> numbers = arguments.numbers(*size);
-  Conv conv{.name = arguments.name(), .out = numbers[0]};
+  Kind conv{.name = arguments.name(), .out = numbers[0]};
   if (numbers.size() > 1) conv.kernel.assign(numbers.begin() + 1, numbers.end());
   conv.stride = arguments.numbers_or(arguments.keyed("stride"), conv.stride);
   conv.padding = arguments.numbers_or(arguments.keyed("padding"), conv.padding);
@@ -122,7 +33,79 @@ Layer parse_conv(Arguments& arguments) {
   conv.groups = arguments.number_or(arguments.keyed("groups"), conv.groups);
   conv.bias = arguments.flag("bias", true);
   conv.seed = arguments.seed();
+  conv.init = arguments.init();
   return conv;
+}
+
+Layer parse_conv(Arguments& arguments) {
+  return read_conv<Conv>(arguments);
+}
+
+Layer parse_conv_transpose(Arguments& arguments) {
+  auto conv = read_conv<ConvTranspose>(arguments);
+  conv.output_padding =
+      arguments.numbers_or(arguments.keyed("output_padding"), conv.output_padding);
+  return conv;
+}
+
+Layer parse_layer_norm(Arguments& arguments) {
+  LayerNorm norm{.name = arguments.name()};
+  norm.axes = arguments.number_or(arguments.positional(), norm.axes);
+  norm.epsilon = arguments.number_or(arguments.keyed("epsilon"), norm.epsilon);
+  norm.bias = arguments.flag("bias", true);
+  return norm;
+}
+
+Layer parse_group_norm(Arguments& arguments) {
+  const auto groups = arguments.positional();
+  if (!groups) arguments.refuse("the number of groups is missing");
+  GroupNorm norm{.name = arguments.name(), .groups = arguments.number<std::int64_t>(*groups)};
+  norm.epsilon = arguments.number_or(arguments.keyed("epsilon"), norm.epsilon);
+  return norm;
+}
+
+Layer parse_reshape(Arguments& arguments) {
+  const auto shape = arguments.positional();
+  if (!shape) arguments.refuse("the dims of a sample are missing");
+  return Reshape{.name = arguments.name(), .shape = arguments.numbers(*shape)};
+}
+
+Layer parse_embedding(Arguments& arguments) {
+  const auto size = arguments.positional();
+  const auto numbers = size ? arguments.numbers(*size) : std::vector<std::int64_t>();
+  if (numbers.size() != 2) arguments.refuse("wanted how many rows there are, and their size");
+  return Embedding{.name = arguments.name(),
+                   .count = numbers[0],
+                   .size = numbers[1],
+                   .seed = arguments.seed(),
+                   .init = arguments.init()};
+}
+
+template <class Kind>
+Layer parse_recurrent(Arguments& arguments) {
+  const auto hidden = arguments.positional();
+  if (!hidden) arguments.refuse("the number of hidden features is missing");
+  Kind layer{.name = arguments.name(), .hidden = arguments.number<std::int64_t>(*hidden)};
+  layer.depth = arguments.number_or(arguments.keyed("depth"), layer.depth);
+  layer.bidirectional = arguments.flag("bidirectional", false);
+  const std::string_view steps = arguments.keyed("steps").value_or("all");
+  if (steps != "all" && steps != "last") {
+    arguments.refuse(text("steps is '", steps, "', wanted all or last"));
+  }
+  layer.steps = steps == "all" ? Steps::all : Steps::last;
+  layer.seed = arguments.seed();
+  layer.init = arguments.init();
+  return layer;
+}
+
+Layer parse_attention(Arguments& arguments) {
+  const auto heads = arguments.positional();
+  if (!heads) arguments.refuse("the number of heads is missing");
+  return MultiHeadAttention{.name = arguments.name(),
+                            .heads = arguments.number<std::int64_t>(*heads),
+                            .bias = arguments.flag("bias", true),
+                            .seed = arguments.seed(),
+                            .init = arguments.init()};
 }
 
 template <class Pool>
@@ -161,11 +144,25 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {"linear", "linear:OUT[:bias=0|1][:seed=N]", parse_linear},
+    {"linear", "linear:OUT[:bias=0|1][:seed=N][:init=INIT]", parse_linear},
     {"conv",
-     "conv:OUT[xKxK][:stride=SxS][:padding=PxP][:dilation=DxD][:groups=N][:bias=0|1][:seed=N]",
+     "conv:OUT[xKxK][:stride=SxS][:padding=PxP][:dilation=DxD][:groups=N][:bias=0|1][:seed=N]"
+     "[:init=INIT]",
      parse_conv},
+    {"conv_transpose",
+     "conv_transpose:OUT[xKxK][:stride=SxS][:padding=PxP][:output_padding=PxP][:dilation=DxD]"
+     "[:groups=N][:bias=0|1][:seed=N][:init=INIT]",
+     parse_conv_transpose},
     {"batch_norm", "batch_norm[:epsilon=E][:momentum=M]", parse_batch_norm},
+    {"layer_norm", "layer_norm[:AXES][:epsilon=E][:bias=0|1]", parse_layer_norm},
+    {"group_norm", "group_norm:GROUPS[:epsilon=E]", parse_group_norm},
+    {"embedding", "embedding:ROWSxSIZE[:seed=N][:init=INIT]", parse_embedding},
+    {"lstm", "lstm:HIDDEN[:depth=N][:bidirectional=0|1][:steps=all|last][:seed=N][:init=INIT]",
+     parse_recurrent<Lstm>},
+    {"gru", "gru:HIDDEN[:depth=N][:bidirectional=0|1][:steps=all|last][:seed=N][:init=INIT]",
+     parse_recurrent<Gru>},
+    {"multi_head_attention", "multi_head_attention:HEADS[:bias=0|1][:seed=N][:init=INIT]",
+     parse_attention},
     {"relu", "relu", parse_plain<Relu>},
     {"relu6", "relu6", parse_plain<Relu6>},
     {"leaky_relu", "leaky_relu[:ALPHA]", parse_number<LeakyRelu, &LeakyRelu::alpha>},
@@ -179,6 +176,7 @@ constexpr Row kRows[] = {
     {"average_pool", "average_pool[:KxK][:stride=SxS][:padding=PxP]", parse_pool<AveragePool>},
     {"global_average_pool", "global_average_pool", parse_plain<GlobalAveragePool>},
     {"flatten", "flatten", parse_plain<Flatten>},
+    {"reshape", "reshape:DIMxDIM...", parse_reshape},
     {"dropout", "dropout[:RATIO]", parse_number<Dropout, &Dropout::ratio>},
 };
 
@@ -197,7 +195,7 @@ Layer parse_layer(std::string_view written) {
   for (const Row& row : kRows) {
     if (plain(row.name) != plain(name)) continue;
     words.erase(words.begin());
-    Arguments arguments(written, row.usage, std::move(words));
+    Arguments arguments(text("layer '", written, "'"), row.usage, std::move(words));
     Layer layer = row.parse(arguments);
     arguments.finish();
     return layer;
@@ -210,12 +208,59 @@ Layer parse_layer(std::string_view written) {
        "; layers are: ", quoted_list({known.begin(), known.end()}));
 }
 
+constexpr std::string_view kInitUsage =
+    "INIT: uniform_fan_in, kaiming_uniform, kaiming_normal [:fan=in|out][:slope=A], "
+    "xavier_uniform, xavier_normal [:gain=G], normal:std=S[:mean=M], zeros, constant:value=V";
+
 }  // namespace
+
+std::optional<Init> Arguments::init() {
+  const auto name = keyed("init");
+  return name ? std::optional(read_init(*name, *this)) : std::nullopt;
+}
+
+Init read_init(std::string_view name, Arguments& arguments) {
+  Init init = init_of(name);
+  if (init.kind == Init::kaiming_uniform || init.kind == Init::kaiming_normal) {
+    const std::string_view fan = arguments.keyed("fan").value_or("in");
+    if (fan != "in" && fan != "out") {
+      arguments.refuse(text("fan is '", fan, "', wanted in or out"));
+    }
+    init.fan_out = fan == "out";
+    init.slope = arguments.number_or(arguments.keyed("slope"), init.slope);
+  } else if (init.kind == Init::xavier_uniform || init.kind == Init::xavier_normal) {
+    init.gain = arguments.number_or(arguments.keyed("gain"), init.gain);
+  } else if (init.kind == Init::normal) {
+    const auto deviation = arguments.keyed("std");
+    if (!deviation) arguments.refuse("normal wants its standard deviation, std=S");
+    init.deviation = arguments.number<double>(*deviation);
+    init.mean = arguments.number_or(arguments.keyed("mean"), init.mean);
+  } else if (name == "constant") {
+    const auto value = arguments.keyed("value");
+    if (!value) arguments.refuse("constant wants its value, value=V");
+    init.value = arguments.number<double>(*value);
+  }
+  return init;
+}
+
+std::string_view init_usage() {
+  return kInitUsage;
+}
 
 std::vector<Layer> parse_layers(std::string_view list) {
   std::vector<Layer> layers;
   for (const std::string_view part : split(list, ',')) layers.push_back(parse_layer(part));
   return layers;
+}
+
+Init parse_init(std::string_view written) {
+  std::vector<std::string_view> words = split(written, ':');
+  const std::string_view name = words[0];
+  words.erase(words.begin());
+  Arguments arguments(text("initializer '", written, "'"), kInitUsage, std::move(words));
+  const Init init = read_init(name, arguments);
+  arguments.finish();
+  return init;
 }
 
 std::vector<std::string> layer_usages() {

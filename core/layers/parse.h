@@ -13,7 +13,8 @@ namespace graft {
 ///
 ///     flatten,linear:10
 ///     conv:32x3x3:stride=2:padding=1:bias=0,batch_norm,relu,max_pool:2,dropout:0.5,softmax:1
-///     linear:10:name=head:seed=1
+///     linear:10:name=head:seed=1:init=normal:std=0.02
+///     reshape:8x64,lstm:32:bidirectional=1:steps=last
 ///
 /// Case and '_' in a layer's name do not matter ("MaxPool"). Every layer takes name=TEXT.
 /// Throws Error{argument}, listing what can be written, for anything else.
@@ -21,5 +22,10 @@ std::vector<Layer> parse_layers(std::string_view list);
 
 /// A line for each layer that `parse_layers` reads: "linear:OUT[:bias=0|1][:seed=N]".
 std::vector<std::string> layer_usages();
+
+/// Reads how weights start, as "kaiming_normal:fan=out" or "zeros". Throws alike.
+Init parse_init(std::string_view written);
+/// What `parse_init`, and init= of a layer, read.
+std::string_view init_usage();
 
 }  // namespace graft

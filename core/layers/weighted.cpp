@@ -1,9 +1,10 @@
+#include <algorithm>
 #include <cmath>
 
 #include "core/layers/init.h"
 #include "core/layers/kinds.h"
 
-// Layers with parameters.
+// Layers whose weights are drawn.
 
 namespace graft::layers {
 namespace {
@@ -15,11 +16,6 @@ double uniform_bound(std::int64_t fan_in) {
   return 1 / std::sqrt(static_cast<double>(fan_in));
 }
 
-Value* constant(LayerContext& context, const std::string& name, const Value& like,
-                std::int64_t length, double value) {
-  return context.initializer(name, Tensor::full(like.dtype(), {length}, value));
-}
-
 }  // namespace
 
 Value* add(LayerContext& context, const Linear& layer, Value* input) {
@@ -28,92 +24,113 @@ Value* add(LayerContext& context, const Linear& layer, Value* input) {
   require_at_least(who, "out", layer.out, 1);
   const int rank = shape_of(who, *input, 1, kMostDims).rank();
   const std::int64_t in = features_of(who, *input, -1);
-  const double bound = uniform_bound(in);
-  const auto parameter = [&](const char* suffix, const Shape& shape) {
-    return context.uniform(name + suffix, input->dtype(), shape, bound, layer.seed);
+  const WeightStart start{layer.init, layer.seed};
+  const auto add_weight = [&](const Shape& shape) {
+    return context.weight(name + ".weight", input->dtype(), shape, {in, layer.out}, start);
+  };
+  const auto add_bias = [&] {
+    return context.bias(name + ".bias", input->dtype(), {layer.out}, uniform_bound(in), start);
   };
   constexpr int kGemmWithoutBias = 11;
   if (rank == 2 && (layer.bias || context.opset() >= kGemmWithoutBias)) {
-    std::vector<Value*> inputs = {input, parameter(".weight", {layer.out, in})};
-    if (layer.bias) inputs.push_back(parameter(".bias", {layer.out}));
+    std::vector<Value*> inputs = {input, add_weight({layer.out, in})};
+    if (layer.bias) inputs.push_back(add_bias());
     return context.node("Gemm", inputs, name, {{"transB", 1}});
   }
-  Value* const weight = parameter(".weight", {in, layer.out});
+  Value* const weight = add_weight({in, layer.out});
   if (!layer.bias) return context.node("MatMul", {input, weight}, name);
   Value* const product = context.node("MatMul", {input, weight}, name + ".matmul");
-  return context.node("Add", {product, parameter(".bias", {layer.out})}, name);
+  return context.node("Add", {product, add_bias()}, name);
 }
 
 namespace {
 
-/// A Conv whose numbers fit its input.
+/// A convolution, or its transpose, whose numbers fit its input.
 struct ConvShape {
   Attributes attributes;
   std::vector<std::int64_t> weight;
-  std::int64_t fan_in;
-  std::int64_t fan_out;
+  Fans fans;
 };
 
-ConvShape conv_shape(const std::string& who, const Conv& layer, const Value& input) {
-  const int dims = shape_of(who, input, 3, 5).rank() - 2;
+std::int64_t channels_of(const std::string& who, std::int64_t out, std::int64_t groups,
+                         const Value& input) {
   const std::int64_t in = features_of(who, input, 1);
-  require_at_least(who, "out", layer.out, 1);
-  require_at_least(who, "groups", layer.groups, 1);
-  if (in % layer.groups != 0 || layer.out % layer.groups != 0) {
-    fail(ErrorKind::argument, who, ": ", in, " channels in and ", layer.out,
-         " out do not divide into ", layer.groups, " groups");
+  require_at_least(who, "out", out, 1);
+  require_at_least(who, "groups", groups, 1);
+  if (in % groups != 0 || out % groups != 0) {
+    fail(ErrorKind::argument, who, ": ", in, " channels in and ", out, " out do not divide into ",
+         groups, " groups");
   }
+  return in;
+}
+
+/// `Kind`: Conv or ConvTranspose. `first` and `second` start the weight's shape.
+template <class Kind>
+ConvShape conv_shape(const std::string& who, const Kind& layer, int dims, std::int64_t first,
+                     std::int64_t second) {
   const std::vector<std::int64_t> stride =
       layer.stride.empty() ? std::vector<std::int64_t>{1} : layer.stride;
-  ConvShape shape{.attributes = window(who, dims, layer.kernel, stride, layer.padding)};
+  ConvShape shape{.attributes = window(who, dims, layer.kernel, stride, layer.padding),
+                  .weight = {first, second},
+                  .fans = {}};
   shape.attributes.set({"dilations", per_dim(who, "dilation", layer.dilation, dims, 1)});
   shape.attributes.set({"group", layer.groups});
   const std::vector<std::int64_t> kernel = shape.attributes.get_ints("kernel_shape");
-  shape.weight = {layer.out, in / layer.groups};
   shape.weight.insert(shape.weight.end(), kernel.begin(), kernel.end());
   const Shape weight(shape.weight);
-  shape.fan_in = weight.size(1, weight.rank());
-  shape.fan_out = checked_multiply(layer.out, weight.size(2, weight.rank()));
+  shape.fans = {.in = weight.size(1, weight.rank()),
+                .out = checked_multiply(first, weight.size(2, weight.rank()))};
   return shape;
+}
+
+template <class Kind>
+Value* add_conv(LayerContext& context, const Kind& layer, const std::string& name,
+                std::string_view op, const ConvShape& shape, Value* input) {
+  const WeightStart start{layer.init, layer.seed};
+  std::vector<Value*> inputs = {input, context.weight(name + ".weight", input->dtype(),
+                                                      Shape(shape.weight), shape.fans, start)};
+  if (layer.bias) {
+    inputs.push_back(context.bias(name + ".bias", input->dtype(), {layer.out},
+                                  uniform_bound(shape.fans.in), start));
+  }
+  return context.node(op, inputs, name, shape.attributes);
+}
+
+/// output_padding tells sizes apart that one stride makes equal: it is less than that, or than the
+/// dilation.
+void check_output_padding(const std::string& who, const std::vector<std::int64_t>& padding,
+                          const Attributes& attributes) {
+  const std::vector<std::int64_t> strides = attributes.get_ints("strides");
+  const std::vector<std::int64_t> dilations = attributes.get_ints("dilations");
+  for (std::size_t i = 0; i < padding.size(); ++i) {
+    if (padding[i] < std::max(strides[i], dilations[i])) continue;
+    fail(ErrorKind::argument, who, ": output_padding is ", padding[i],
+         ", wanted less than the stride, ", strides[i], ", or the dilation, ", dilations[i]);
+  }
 }
 
 }  // namespace
 
 Value* add(LayerContext& context, const Conv& layer, Value* input) {
   const std::string name = context.name("conv", layer.name);
-  const ConvShape shape = conv_shape("conv '" + name + "'", layer, *input);
-  const double bound = uniform_bound(shape.fan_in);
-  std::vector<Value*> inputs = {input};
-  if (layer.init == Init::uniform_fan_in) {
-    inputs.push_back(
-        context.uniform(name + ".weight", input->dtype(), Shape(shape.weight), bound, layer.seed));
-  } else {
-    const double deviation = std::sqrt(2 / static_cast<double>(shape.fan_out));
-    inputs.push_back(context.initializer(
-        name + ".weight", init_normal(layer.seed.value_or(context.seed()), name + ".weight",
-                                      input->dtype(), Shape(shape.weight), deviation)));
-  }
-  if (layer.bias) {
-    inputs.push_back(
-        context.uniform(name + ".bias", input->dtype(), {layer.out}, bound, layer.seed));
-  }
-  return context.node("Conv", inputs, name, shape.attributes);
+  const std::string who = "conv '" + name + "'";
+  const int dims = shape_of(who, *input, 3, 5).rank() - 2;
+  const std::int64_t in = channels_of(who, layer.out, layer.groups, *input);
+  return add_conv(context, layer, name, "Conv",
+                  conv_shape(who, layer, dims, layer.out, in / layer.groups), input);
 }
 
-Value* add(LayerContext& context, const BatchNorm& layer, Value* input) {
-  const std::string name = context.name("batch_norm", layer.name);
-  const std::string who = "batch_norm '" + name + "'";
-  shape_of(who, *input, 2, kMostDims);
-  const std::int64_t channels = features_of(who, *input, 1);
-  const auto parameter = [&](const char* suffix, double value) {
-    return constant(context, name + suffix, *input, channels, value);
-  };
-  Value* const weight = parameter(".weight", 1);
-  Value* const bias = parameter(".bias", 0);
-  Value* const mean = parameter(".running_mean", 0);
-  Value* const variance = parameter(".running_var", 1);
-  return context.node("BatchNormalization", {input, weight, bias, mean, variance}, name,
-                      {{"epsilon", layer.epsilon}, {"momentum", layer.momentum}});
+Value* add(LayerContext& context, const ConvTranspose& layer, Value* input) {
+  const std::string name = context.name("conv_transpose", layer.name);
+  const std::string who = "conv_transpose '" + name + "'";
+  const int dims = shape_of(who, *input, 3, 5).rank() - 2;
+  const std::int64_t in = channels_of(who, layer.out, layer.groups, *input);
+  ConvShape shape = conv_shape(who, layer, dims, in, layer.out / layer.groups);
+  const std::vector<std::int64_t> padding =
+      per_dim(who, "output_padding", layer.output_padding, dims, 0);
+  check_output_padding(who, padding, shape.attributes);
+  shape.attributes.set({"output_padding", padding});
+  return add_conv(context, layer, name, "ConvTranspose", shape, input);
 }
 
 }  // namespace graft::layers

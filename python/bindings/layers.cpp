@@ -62,19 +62,48 @@ void bind_with_number(nb::module_& module, const char* kind, const char* doc, co
       .def_rw(member, number);
 }
 
-void bind_weighted(nb::module_& module) {
+std::optional<Init> init_of(const std::optional<std::string>& written) {
+  return written ? std::optional(parse_init(*written)) : std::nullopt;
+}
+
+void bind_products(nb::module_& module) {
   nb::class_<Linear>(module, "Linear", "y = x W^T + b over the last dim, to `out` features.")
       .def(
           "__init__",
-          [](Linear* self, std::string name, std::int64_t out, bool bias, Seed seed) {
-            new (self) Linear{std::move(name), out, bias, seed};
+          [](Linear* self, std::string name, std::int64_t out, bool bias, Seed seed,
+             const std::optional<std::string>& init) {
+            new (self) Linear{std::move(name), out, bias, seed, init_of(init)};
           },
           nb::arg("name"), nb::arg("out"), nb::kw_only(), nb::arg("bias") = true,
-          nb::arg("seed") = nb::none())
+          nb::arg("seed") = nb::none(), nb::arg("init") = nb::none())
       .def_rw("name", &Linear::name)
       .def_rw("out", &Linear::out)
       .def_rw("bias", &Linear::bias)
       .def_rw("seed", &Linear::seed);
+  nb::class_<Embedding>(module, "Embedding", "Rows of a weight [count,size], by index.")
+      .def(
+          "__init__",
+          [](Embedding* self, std::string name, std::int64_t count, std::int64_t size, Seed seed,
+             const std::optional<std::string>& init) {
+            new (self) Embedding{std::move(name), count, size, seed, init_of(init)};
+          },
+          nb::arg("name"), nb::arg("count"), nb::arg("size"), nb::kw_only(),
+          nb::arg("seed") = nb::none(), nb::arg("init") = nb::none())
+      .def_rw("name", &Embedding::name);
+  nb::class_<MultiHeadAttention>(module, "MultiHeadAttention",
+                                 "Self-attention of [N,length,features] with `heads` heads.")
+      .def(
+          "__init__",
+          [](MultiHeadAttention* self, std::string name, std::int64_t heads, bool bias, Seed seed,
+             const std::optional<std::string>& init) {
+            new (self) MultiHeadAttention{std::move(name), heads, bias, seed, init_of(init)};
+          },
+          nb::arg("name"), nb::arg("heads"), nb::kw_only(), nb::arg("bias") = true,
+          nb::arg("seed") = nb::none(), nb::arg("init") = nb::none())
+      .def_rw("name", &MultiHeadAttention::name);
+}
+
+void bind_convolutions(nb::module_& module) {
   nb::class_<Conv>(module, "Conv",
                    "A convolution to `out` channels; kernel, stride, padding and dilation are one "
                    "number, or one a spatial dim.")
@@ -82,7 +111,7 @@ void bind_weighted(nb::module_& module) {
           "__init__",
           [](Conv* self, std::string name, std::int64_t out, const Numbers& kernel,
              const Numbers& stride, const Numbers& padding, const Numbers& dilation,
-             std::int64_t groups, bool bias, Seed seed) {
+             std::int64_t groups, bool bias, Seed seed, const std::optional<std::string>& init) {
             new (self) Conv{std::move(name),
                             out,
                             numbers(kernel),
@@ -91,13 +120,95 @@ void bind_weighted(nb::module_& module) {
                             numbers(dilation),
                             groups,
                             bias,
-                            seed};
+                            seed,
+                            init_of(init)};
           },
           nb::arg("name"), nb::arg("out"), nb::arg("kernel") = 3, nb::kw_only(),
           nb::arg("stride") = 1, nb::arg("padding") = 0, nb::arg("dilation") = 1,
-          nb::arg("groups") = 1, nb::arg("bias") = true, nb::arg("seed") = nb::none())
+          nb::arg("groups") = 1, nb::arg("bias") = true, nb::arg("seed") = nb::none(),
+          nb::arg("init") = nb::none())
       .def_rw("name", &Conv::name)
       .def_rw("out", &Conv::out);
+  nb::class_<ConvTranspose>(module, "ConvTranspose",
+                            "The transpose of a convolution; numbers as for Conv.")
+      .def(
+          "__init__",
+          [](ConvTranspose* self, std::string name, std::int64_t out, const Numbers& kernel,
+             const Numbers& stride, const Numbers& padding, const Numbers& output_padding,
+             const Numbers& dilation, std::int64_t groups, bool bias, Seed seed,
+             const std::optional<std::string>& init) {
+            new (self) ConvTranspose{std::move(name),
+                                     out,
+                                     numbers(kernel),
+                                     numbers(stride),
+                                     numbers(padding),
+                                     numbers(output_padding),
+                                     numbers(dilation),
+                                     groups,
+                                     bias,
+                                     seed,
+                                     init_of(init)};
+          },
+          nb::arg("name"), nb::arg("out"), nb::arg("kernel") = 2, nb::kw_only(),
+          nb::arg("stride") = 1, nb::arg("padding") = 0, nb::arg("output_padding") = 0,
+          nb::arg("dilation") = 1, nb::arg("groups") = 1, nb::arg("bias") = true,
+          nb::arg("seed") = nb::none(), nb::arg("init") = nb::none())
+      .def_rw("name", &ConvTranspose::name);
+}
+
+/// Lstm and Gru.
+template <class Kind>
+void bind_recurrent(nb::module_& module, const char* kind, const char* doc) {
+  nb::class_<Kind>(module, kind, doc)
+      .def(
+          "__init__",
+          [](Kind* self, std::string name, std::int64_t hidden, std::int64_t depth,
+             bool bidirectional, const std::string& steps, Seed seed,
+             const std::optional<std::string>& init) {
+            if (steps != "all" && steps != "last") {
+              fail(ErrorKind::argument, "steps is '", steps, "', wanted all or last");
+            }
+            new (self) Kind{std::move(name),
+                            hidden,
+                            depth,
+                            bidirectional,
+                            steps == "all" ? Steps::all : Steps::last,
+                            seed,
+                            init_of(init)};
+          },
+          nb::arg("name"), nb::arg("hidden"), nb::kw_only(), nb::arg("depth") = 1,
+          nb::arg("bidirectional") = false, nb::arg("steps") = "all", nb::arg("seed") = nb::none(),
+          nb::arg("init") = nb::none())
+      .def_rw("name", &Kind::name);
+}
+
+void bind_norms(nb::module_& module) {
+  nb::class_<LayerNorm>(module, "LayerNorm", "Normalizes each sample over its last `axes` axes.")
+      .def(
+          "__init__",
+          [](LayerNorm* self, std::string name, std::int64_t axes, float epsilon, bool bias) {
+            new (self) LayerNorm{std::move(name), axes, epsilon, bias};
+          },
+          nb::arg("name") = "", nb::kw_only(), nb::arg("axes") = 1,
+          nb::arg("epsilon") = LayerNorm{}.epsilon, nb::arg("bias") = true)
+      .def_rw("name", &LayerNorm::name);
+  nb::class_<GroupNorm>(module, "GroupNorm", "Normalizes each of `groups` parts of the channels.")
+      .def(
+          "__init__",
+          [](GroupNorm* self, std::string name, std::int64_t groups, float epsilon) {
+            new (self) GroupNorm{std::move(name), groups, epsilon};
+          },
+          nb::arg("name"), nb::arg("groups"), nb::kw_only(),
+          nb::arg("epsilon") = GroupNorm{}.epsilon)
+      .def_rw("name", &GroupNorm::name);
+  nb::class_<Reshape>(module, "Reshape", "The same elements as [N,*shape]; one dim may be -1.")
+      .def(
+          "__init__",
+          [](Reshape* self, std::vector<std::int64_t> shape, std::string name) {
+            new (self) Reshape{std::move(name), std::move(shape)};
+          },
+          nb::arg("shape"), nb::arg("name") = "")
+      .def_rw("name", &Reshape::name);
 }
 
 template <class Pool>
@@ -161,7 +272,11 @@ std::vector<Layer> to_layers(nb::handle objects) {
 }
 
 void bind_layers(nb::module_& module) {
-  bind_weighted(module);
+  bind_products(module);
+  bind_convolutions(module);
+  bind_recurrent<Lstm>(module, "LSTM", "Long short-term memory over [N,length,features].");
+  bind_recurrent<Gru>(module, "GRU", "Gated recurrent units over [N,length,features].");
+  bind_norms(module);
   bind_others(module);
   bind_named<Relu>(module, "Relu", "max(x, 0).");
   bind_named<Relu6>(module, "Relu6", "min(max(x, 0), 6).");

@@ -164,12 +164,29 @@ void bind_infos(nb::module_& module) {
       .def("__repr__", [](const NodeInfo& info) { return text(info.op, " ", info.name); });
 }
 
+/// A place as `find_cut` reads it; empty where none is said.
+std::string place(const Model& model, std::string_view who, const std::string& where) {
+  return where.empty() ? where : edit::find_cut(model, who, where);
+}
+
+std::optional<Init> init_of(const std::string& written) {
+  return written.empty() ? std::nullopt : std::optional(parse_init(written));
+}
+
+void merge(HeldModel& held, HeldModel& other,
+           const std::vector<std::pair<std::string, std::string>>& connect,
+           const std::string& prefix) {
+  const Model next = other.alone([](const Model& m) { return m.clone(); });
+  change(held, [&](Model& m) { edit::merge(m, next, {.connect = connect, .prefix = prefix}); });
+}
+
 void bind_edits(nb::class_<HeldModel>& model) {
   model
       .def(
           "truncate",
           [](HeldModel& held, const std::string& value) {
-            change(held, [&](Model& m) { edit::truncate(m, value); });
+            change(held,
+                   [&](Model& m) { edit::truncate(m, edit::find_cut(m, "truncate", value)); });
           },
           nb::arg("value"))
       .def(
@@ -192,12 +209,62 @@ void bind_edits(nb::class_<HeldModel>& model) {
           },
           nb::arg("batch") = nb::none())
       .def(
-          "append",
-          [](HeldModel& held, nb::args layers, const std::string& after, std::uint64_t seed) {
-            const std::vector<Layer> added = to_layers(layers);
-            change(held, [&](Model& m) { edit::append(m, added, {.after = after, .seed = seed}); });
+          "set_opset",
+          [](HeldModel& held, std::int64_t version) {
+            change(held, [&](Model& m) { edit::change_opset(m, version); });
           },
-          nb::arg("layers"), nb::kw_only(), nb::arg("after") = "", nb::arg("seed") = 0);
+          nb::arg("version"))
+      .def(
+          "add_prefix",
+          [](HeldModel& held, const std::string& prefix) {
+            change(held, [&](Model& m) { edit::add_prefix(m, prefix); });
+          },
+          nb::arg("prefix"))
+      .def("merge", &merge, nb::arg("other"), nb::arg("connect"), nb::arg("prefix"));
+}
+
+void bind_layer_edits(nb::class_<HeldModel>& model) {
+  model
+      .def(
+          "append",
+          [](HeldModel& held, nb::args layers, const std::string& after, std::uint64_t seed,
+             const std::string& init) {
+            const std::vector<Layer> added = to_layers(layers);
+            change(held, [&](Model& m) {
+              edit::append(
+                  m, added,
+                  {.after = place(m, "append", after), .seed = seed, .init = init_of(init)});
+            });
+          },
+          nb::arg("layers"), nb::kw_only(), nb::arg("after") = "", nb::arg("seed") = 0,
+          nb::arg("init") = "")
+      .def(
+          "insert",
+          [](HeldModel& held, nb::args layers, const std::string& after, const std::string& before,
+             std::uint64_t seed, const std::string& init) {
+            const std::vector<Layer> added = to_layers(layers);
+            change(held, [&](Model& m) {
+              edit::insert(m, added,
+                           {.after = place(m, "insert", after),
+                            .before = place(m, "insert", before),
+                            .seed = seed,
+                            .init = init_of(init)});
+            });
+          },
+          nb::arg("layers"), nb::kw_only(), nb::arg("after") = "", nb::arg("before") = "",
+          nb::arg("seed") = 0, nb::arg("init") = "")
+      .def(
+          "replace_head",
+          [](HeldModel& held, std::int64_t classes, const std::string& output,
+             const std::string& name, std::uint64_t seed, const std::string& init) {
+            change(held, [&](Model& m) {
+              edit::replace_head(
+                  m, classes,
+                  {.output = output, .name = name, .seed = seed, .init = init_of(init)});
+            });
+          },
+          nb::arg("classes"), nb::kw_only(), nb::arg("output") = "", nb::arg("name") = "",
+          nb::arg("seed") = 0, nb::arg("init") = "");
 }
 
 void bind_model(nb::module_& module) {
@@ -220,6 +287,7 @@ void bind_model(nb::module_& module) {
       .def("save", &save, nb::arg("path"), nb::arg("external_data") = "")
       .def("to_bytes", &to_bytes);
   bind_edits(model);
+  bind_layer_edits(model);
   bind_adapting(model);
 }
 

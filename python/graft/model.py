@@ -98,9 +98,13 @@ class Model:
         """All float tensors of the file by name, as live views."""
         return Weights(self._core, self._core.weight_names())
 
-    def truncate(self, value: str) -> Model:
-        """Makes one value, or the output of one node, the only output; what follows it goes."""
-        self._core.truncate(value)
+    def truncate(self, where: str) -> Model:
+        """Makes one value the only output; what follows it goes.
+
+        `where` is the name of a value or node, "last:N" (the last N layers that have weights go),
+        or a regular expression all of whose matches lead to one value.
+        """
+        self._core.truncate(where)
         return self
 
     def extract(self, inputs: Sequence[str], outputs: Sequence[str]) -> Model:
@@ -108,13 +112,50 @@ class Model:
         self._core.extract(list(inputs), list(outputs))
         return self
 
-    def append(self, *layers: Any, after: str = "", seed: int = 0) -> Model:
-        """Adds layers behind an output; each is a layer object or text ("relu,linear:10").
+    def append(self, *layers: Any, after: str = "", seed: int = 0, init: str = "") -> Model:
+        """Adds layers behind a value; each is a layer object or text ("relu,linear:10").
 
-        `after` names the output where there are several; `seed` draws the weights of layers that
-        have no seed of their own.
+        `after` says where, as in `truncate`: an output gives its place to the layers, behind any
+        other value they make one more output; without it, the only output. `seed` draws the weights
+        of layers that have no seed of their own; `init` says how they start ("kaiming_normal",
+        "normal:std=0.02", "zeros").
         """
-        self._core.append(*layers, after=after, seed=seed)
+        self._core.append(*layers, after=after, seed=seed, init=init)
+        return self
+
+    def insert(self, *layers: Any, after: str = "", before: str = "", seed: int = 0,
+               init: str = "") -> Model:
+        """Puts layers between a value and all that reads it, or before one node."""
+        self._core.insert(*layers, after=after, before=before, seed=seed, init=init)
+        return self
+
+    def replace_head(self, classes: int, *, output: str = "", name: str = "", seed: int = 0,
+                     init: str = "") -> Model:
+        """Gives the last layer with weights that makes an output fresh ones, for other classes.
+
+        What stands behind it, a Softmax say, stays. `name` starts the names of the new weights;
+        without it they have the old ones.
+        """
+        self._core.replace_head(classes, output=output, name=name, seed=seed, init=init)
+        return self
+
+    def merge(self, other: Model, connect: dict[str, str] | None = None, prefix: str = "") -> Model:
+        """Puts another model behind this one; `connect` maps outputs to that model's inputs.
+
+        Without it, those of equal names are connected, or the only output and the only input.
+        `prefix` goes before the other model's names. Tensors are shared with it.
+        """
+        self._core.merge(other._core, list((connect or {}).items()), prefix)
+        return self
+
+    def add_prefix(self, prefix: str) -> Model:
+        """Puts a text before all names of values and nodes, inputs and outputs too."""
+        self._core.add_prefix(prefix)
+        return self
+
+    def set_opset(self, version: int) -> Model:
+        """Writes the nodes in the forms of another version of ONNX's ops, from 13 on."""
+        self._core.set_opset(version)
         return self
 
     def rename(self, old: str, new: str) -> Model:

@@ -92,6 +92,41 @@ class ExportedFiles(unittest.TestCase):
                    zip(before.graph.initializer, after.graph.initializer) if a != b}
         self.assertEqual(changed, {"neck", "head"})
 
+    def test_older_and_newer_opsets(self):
+        """Nets, and one of new ops, in the oldest opset and in between."""
+        layers = ("reshape:10x-1,layer_norm,gelu,multi_head_attention:5,"
+                  "group_norm:2,lstm:6:bidirectional=1:steps=last,linear:5:name=head")
+        fresh, newer = self.path("fresh.onnx"), self.path("newer.onnx")
+        for net in ("lenet", "mobilenetv2"):
+            shape = NETS[net]
+            graft("new", net, "--input", "x".join(map(str, shape)), "--classes", "5", "--out", fresh)
+            for opset in ("13", "21"):
+                with self.subTest(net=net, opset=opset):
+                    graft("edit", fresh, "--opset", opset, "--out", newer)
+                    self.assertEqual(onnx.load(newer).opset_import[0].version, int(opset))
+                    self.check(newer, shape)
+        graft("new", "lenet", "--input", "1x28x28", "--classes", "10", "--out", fresh)
+        graft("edit", fresh, "--opset", "21", "--out", newer)
+        full = self.path("full.onnx")
+        graft("edit", newer, "--truncate", "relu3", "--append", layers, "--out", full)
+        self.check(full, (1, 28, 28))
+        for opset in ("20", "18", "17", "13"):
+            with self.subTest(opset=opset):
+                older = self.path("older.onnx")
+                graft("edit", full, "--opset", opset, "--out", older)
+                self.check(older, (1, 28, 28))
+                names = {node.op_type for node in onnx.load(older).graph.node}
+                self.assertEqual("LayerNormalization" in names, int(opset) >= 17)
+                self.assertEqual("Gelu" in names, int(opset) >= 20)
+
+    def test_replaced_inserted_and_merged(self):
+        fresh, out, tail = (self.path(n + ".onnx") for n in ("fresh", "out", "tail"))
+        graft("new", "resnet20", "--input", "3x32x32", "--classes", "10", "--out", fresh)
+        graft("new", "mlp", "--input", "4", "--classes", "3", "--out", tail)
+        graft("edit", fresh, "--replace-head", "4", "--insert-after", "last:1=layer_norm", "--merge", tail,
+              "--merge-prefix", "tail/", "--rename", "tail/logits=scores", "--out", out)
+        self.check(out, (3, 32, 32))
+
 
 if __name__ == "__main__":
     unittest.main()

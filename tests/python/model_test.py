@@ -65,14 +65,54 @@ class Models(unittest.TestCase):
                  graft.LeakyRelu(0.2), graft.AveragePool((2, 2), stride=1), graft.Silu(),
                  graft.Gelu("g"), graft.GlobalAveragePool(), graft.Flatten(), graft.Dropout(0.1),
                  graft.Tanh(), graft.Sigmoid(), graft.Relu(), graft.Relu6(), graft.Softmax(),
-                 graft.LogSoftmax(), graft.Linear("l", 5)]
+                 graft.LogSoftmax(), graft.Reshape((2, 4)), graft.LayerNorm(axes=2),
+                 graft.GroupNorm("gn", 2), graft.MultiHeadAttention("a", 2),
+                 graft.LSTM("lstm", 3, depth=2, bidirectional=True),
+                 graft.GRU("gru", 4, steps="last", init="xavier_normal"),
+                 graft.Reshape([4, 1, 1]), graft.ConvTranspose("up", 3, stride=2, seed=2),
+                 graft.Flatten(), graft.Linear("l", 5, init="normal:std=0.02")]
+        rows = graft.Embedding("e", 7, 2)
         of_text = {usage.split(":")[0].split("[")[0].replace("_", "")
                    for usage in graft._core.layer_usages()}
-        self.assertLessEqual(of_text, {type(layer).__name__.lower() for layer in image})
+        self.assertLessEqual(of_text, {type(layer).__name__.lower() for layer in [*image, rows]})
         model = graft.new("resnet20", (3, 32, 32), 10)
         first = model.nodes[0].outputs[0].name
         model.truncate(first).append(*image)
         self.assertEqual(model.run(np.ones((2, 3, 32, 32))).shape, (2, 5))
+        with self.assertRaisesRegex(graft.Error, "wanted indices"):
+            model.append(rows)
+
+    def test_places_are_names_patterns_or_counts(self):
+        copies = [self.model.copy() for _ in range(3)]
+        self.assertEqual(copies[0].truncate("last:1").outputs[0].name, "relu3")
+        self.assertEqual(copies[1].truncate("conv.*").outputs[0].name, "conv2")
+        copies[2].append("linear:3:name=extra", after="relu3", init="zeros")
+        self.assertEqual([o.name for o in copies[2].outputs], ["logits", "extra"])
+        np.testing.assert_array_equal(copies[2].weights["extra.weight"], np.zeros((3, 500)))
+
+    def test_inserts_and_replaces_heads(self):
+        x = np.ones((2, 1, 28, 28))
+        before = self.model.run(x)
+        self.model.insert("dropout:0.5:name=drop", after="relu3")
+        np.testing.assert_array_equal(self.model.run(x), before)
+        self.assertEqual(self.model.replace_head(4, init="zeros").outputs[0].shape, ("N", 4))
+        np.testing.assert_array_equal(self.model.run(x), np.zeros((2, 4)))
+
+    def test_merges_models(self):
+        head = graft.new("mlp", (10,), 3)
+        x = np.ones((2, 1, 28, 28))
+        wanted = head.run(self.model.run(x))
+        self.model.merge(head, {"logits": "input"}, prefix="head/")
+        np.testing.assert_allclose(self.model.run(x), wanted, rtol=1e-6)
+        self.assertIn("head/fc1.weight", self.model.weights)
+        self.model.add_prefix("all/")
+        self.assertEqual(self.model.inputs[0].name, "all/input")
+
+    def test_opset(self):
+        x = np.ones((2, 1, 28, 28))
+        before = self.model.run(x)
+        self.assertEqual(self.model.set_opset(13).opset, 13)
+        np.testing.assert_array_equal(self.model.run(x), before)
 
     def test_unknown_layer_is_refused(self):
         with self.assertRaises(graft.Error) as caught:

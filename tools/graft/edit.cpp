@@ -1,18 +1,17 @@
-#include "core/graph/edit.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <sstream>
 
-#include "core/layers/append.h"
 #include "core/layers/batch.h"
+#include "core/layers/change_opset.h"
 #include "core/layers/fix_input.h"
 #include "core/layers/output_types.h"
 #include "core/layers/parse.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/edit_repair.h"
+#include "tools/graft/edit_surgery.h"
 #include "tools/graft/numbers.h"
 #include "tools/graft/verb.h"
 
@@ -21,11 +20,10 @@ namespace {
 
 struct Arguments {
   std::string model;
-  std::string truncate;
-  std::string append;
+  SurgeryArguments surgery;
   std::string batch;
+  std::optional<std::int64_t> opset;
   std::vector<std::string> set;
-  std::uint64_t seed = 0;
   RepairArguments repair;
   std::string out;
 };
@@ -79,23 +77,23 @@ void set_inputs(Model& model, const std::vector<std::string>& assignments) {
 }
 
 ExitCode edit_model(const Arguments& arguments) {
-  if (arguments.truncate.empty() && arguments.append.empty() && arguments.batch.empty() &&
-      arguments.set.empty() && !is_asked(arguments.repair)) {
-    fail(ErrorKind::argument,
-         "edit: nothing to do; give --set, --truncate, --append, --batch or another option of "
-         "'graft edit --help'");
+  if (is_empty(arguments.surgery) && arguments.batch.empty() && arguments.set.empty() &&
+      !arguments.opset && !is_asked(arguments.repair)) {
+    fail(
+        ErrorKind::argument,
+        "edit: nothing to do; give --set, --truncate, --replace-head, --append, --batch or another "
+        "of `graft edit --help`");
   }
   if (arguments.out.empty() && arguments.repair.save_lora.empty()) {
     fail(ErrorKind::argument, "edit: --out is missing, the file to write");
   }
   Model model = onnx::load(arguments.model);
   set_inputs(model, arguments.set);
-  if (!arguments.truncate.empty()) edit::truncate(model, arguments.truncate);
-  repair(model, arguments.repair, arguments.seed);
-  if (!arguments.append.empty()) {
-    edit::append(model, parse_layers(arguments.append), {.seed = arguments.seed});
-  }
+  cut(model, arguments.surgery);
+  repair(model, arguments.repair, arguments.surgery.seed);
+  operate(model, arguments.surgery);
   if (!arguments.batch.empty()) edit::change_batch(model, parse_batch(arguments.batch));
+  if (arguments.opset) edit::change_opset(model, *arguments.opset);
   write_beside(model, arguments.repair);
   if (arguments.out.empty()) return ok;
   edit::complete_output_types(model);
@@ -121,20 +119,18 @@ Run add_edit(CLI::App& app) {
   app.add_option("--set", arguments->set,
                  "make an input a constant, and take the branches that it chooses")
       ->type_name("NAME=VALUE");
-  app.add_option("--truncate", arguments->truncate,
-                 "make this value, or this node's output, the only output")
-      ->type_name("NAME");
+  add_arguments(app, arguments->surgery);
   add_arguments(app, arguments->repair);
-  app.add_option("--append", arguments->append,
-                 "then add layers to the output, like flatten,linear:10")
-      ->type_name("LAYERS");
   app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'")
       ->type_name("N");
-  add_seed_argument(app, arguments->seed, "of the weights of appended layers and adapters");
+  app.add_option(
+         "--opset", arguments->opset,
+         "at last write the nodes in the forms of another version of ONNX's ops, from 13 on")
+      ->type_name("N");
   app.add_option("--out,-o", arguments->out, "the ONNX file to write")->type_name("FILE");
   std::string usages = "layers (each also takes name=NAME):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
-  app.footer(usages);
+  app.footer(usages + "\n" + std::string(init_usage()));
   return [arguments] { return edit_model(*arguments); };
 }
 

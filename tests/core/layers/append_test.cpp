@@ -73,8 +73,92 @@ TEST(Append, GoesOnFromTheOutputNamed) {
 
   EXPECT_THAT(error_of([&] { edit::append(model, {Relu{}}); }).what(),
               HasSubstr("the model has 2 outputs; name one of them: 'r', 'b'"));
-  EXPECT_THAT(error_of([&] { edit::append(model, {Relu{}}, {.after = "a"}); }).what(),
-              HasSubstr("'a' is no output; truncate the model there"));
+  EXPECT_THAT(error_of([&] { edit::append(model, {Relu{}}, {.after = "c"}); }).what(),
+              HasSubstr("append: no value or node is named 'c'"));
+}
+
+TEST(Append, BehindAValueWithinAddsAnOutput) {
+  Model model =
+      model_of({Dim("N"), 4}, {Linear{.name = "a", .out = 3}, Linear{.name = "b", .out = 2}});
+  model.graph().find("a")->set_type({});
+  edit::append(model, {Linear{.name = "extra", .out = 5}}, {.after = "a"});
+  ASSERT_EQ(model.graph().outputs().size(), 2U);
+  EXPECT_EQ(model.graph().outputs()[0]->name(), "b");
+  EXPECT_EQ(model.graph().outputs()[1]->type(), (ValueType{DType::f32, SymShape{Dim("N"), 5}}));
+  verify(model);
+}
+
+TEST(Append, InitializesLayersThatDoNotSayHow) {
+  Model model = model_of({Dim("N"), 4}, {Relu{}});
+  edit::append(model,
+               {Linear{.name = "a", .out = 2},
+                Linear{.name = "b", .out = 2, .init = Init{.kind = Init::constant, .value = 1}}},
+               {.init = Init{.kind = Init::constant, .value = 2}});
+  EXPECT_EQ(to_double(model.graph().find("a.weight")->initializer()), std::vector<double>(8, 2));
+  EXPECT_EQ(to_double(model.graph().find("b.weight")->initializer()), std::vector<double>(4, 1));
+  EXPECT_EQ(to_double(model.graph().find("a.bias")->initializer()), std::vector<double>(2, 0));
+}
+
+/// x -> a -> r -> b, where r reads a, and twice, also as an output.
+Model readers() {
+  Model model = model_of({Dim("N"), 2}, {Linear{.name = "a", .out = 2}, Relu{.name = "r"},
+                                         Linear{.name = "b", .out = 2}});
+  Graph& graph = model.graph();
+  graph.add_output(graph.add_node("Neg", "", {graph.find("a")}, {"n"})->output());
+  graph.add_output(graph.find("a"));
+  return model;
+}
+
+TEST(Insert, AfterAValueServesAllItsReaders) {
+  Model model = readers();
+  edit::insert(model, {Tanh{.name = "t"}, Sigmoid{.name = "s"}}, {.after = "a"});
+  const Graph& graph = model.graph();
+  EXPECT_EQ(graph.find("t")->producer()->input(0)->name(), "a");
+  EXPECT_EQ(graph.find("r")->producer()->input(0)->name(), "s");
+  EXPECT_EQ(graph.find("n")->producer()->input(0)->name(), "s");
+  EXPECT_EQ(graph.outputs()[2]->name(), "s");
+  EXPECT_TRUE(graph.preserved_of(graph.find("a")).in_value_info);
+  verify(model);
+}
+
+TEST(Insert, BeforeANodeServesThatAlone) {
+  Model model = readers();
+  edit::insert(model, {Tanh{.name = "t"}}, {.before = "r"});
+  const Graph& graph = model.graph();
+  EXPECT_EQ(graph.find("r")->producer()->input(0)->name(), "t");
+  EXPECT_EQ(graph.find("n")->producer()->input(0)->name(), "a");
+  verify(model);
+}
+
+TEST(Insert, BehindAnInputStandsFirst) {
+  Model model = model_of({Dim("N"), 4}, {Linear{.name = "a", .out = 2}});
+  edit::insert(model, {Linear{.name = "in", .out = 4}, Relu{.name = "act"}}, {.after = "x"});
+  EXPECT_EQ(model.graph().find("a")->producer()->input(0)->name(), "act");
+  verify(model);
+}
+
+TEST(Insert, TypesBehindItFollow) {
+  Model model = model_of({Dim("N"), 2, 8, 8}, {Conv{.name = "c", .out = 2, .kernel = {1}},
+                                               Relu{.name = "r"}, GlobalAveragePool{.name = "g"}});
+  edit::insert(model, {MaxPool{.name = "pool"}}, {.after = "c"});
+  EXPECT_EQ(model.graph().find("r")->shape(), (SymShape{Dim("N"), 2, 4, 4}));
+  EXPECT_EQ(model.graph().find("g")->shape(), (SymShape{Dim("N"), 2, 1, 1}));
+}
+
+TEST(Insert, RefusesWhatDoesNotFit) {
+  Model model = readers();
+  const std::string before = print(model);
+  const auto insert = [&](const std::vector<Layer>& layers, const edit::InsertOptions& options) {
+    const Error error = error_of([&] { edit::insert(model, layers, options); });
+    EXPECT_EQ(print(model), before);
+    return std::string(error.what());
+  };
+  EXPECT_THAT(insert({Linear{.name = "i", .out = 3}}, {.before = "b"}), HasSubstr("'b'"));
+  EXPECT_THAT(insert({Relu{}}, {.before = "x"}), HasSubstr("no node computes 'x'"));
+  EXPECT_THAT(insert({Relu{}}, {.after = "a.weight"}), HasSubstr("is an initializer"));
+  EXPECT_THAT(insert({Relu{}}, {}), HasSubstr("wanted one place"));
+  EXPECT_THAT(insert({Relu{}}, {.after = "a", .before = "b"}), HasSubstr("wanted one place"));
+  EXPECT_THAT(insert({}, {.after = "a"}), HasSubstr("no layer is given"));
 }
 
 TEST(Append, SeedsLayersThatNameNone) {

@@ -245,8 +245,9 @@ TEST(Init, FillsTheRangeOfPyTorchsDefault) {
 
 TEST(Init, NormalHasTheDeviationOfFanOut) {
   // fan_out = 50 * 3 * 3 = 450: deviation sqrt(2 / 450) = 1 / 15.
-  const Model model =
-      model_of({Dim("N"), 100, 9, 9}, {Conv{.name = "c", .out = 50, .init = Init::normal_fan_out}});
+  const Model model = model_of(
+      {Dim("N"), 100, 9, 9},
+      {Conv{.name = "c", .out = 50, .init = Init{.kind = Init::kaiming_normal, .fan_out = true}}});
   double sum = 0;
   double squares = 0;
   const std::vector<double> values = to_double(model.graph().find("c.weight")->initializer());
@@ -257,6 +258,112 @@ TEST(Init, NormalHasTheDeviationOfFanOut) {
   const auto count = static_cast<double>(values.size());  // 45,000
   EXPECT_NEAR(sum / count, 0, 0.002);
   EXPECT_NEAR(std::sqrt(squares / count), 1.0 / 15, 0.001);
+}
+
+struct Moments {
+  double mean;
+  double deviation;
+  double largest;
+};
+
+/// Of 40,000 numbers of a weight with fans of 200 in and 50 out.
+Moments moments_of(const Init& init) {
+  const Tensor weight = init_weight(init, {.in = 200, .out = 50}, 1, "w", DType::f32, {200, 200});
+  Moments moments{};
+  const std::vector<double> values = to_double(weight);
+  for (const double value : values) {
+    moments.mean += value / 40000;
+    moments.deviation += value * value / 40000;
+    moments.largest = std::max(moments.largest, std::abs(value));
+  }
+  moments.deviation = std::sqrt(moments.deviation - moments.mean * moments.mean);
+  return moments;
+}
+
+/// PyTorch's formulas: U(-b, b) has the deviation b / sqrt(3).
+TEST(Init, UniformsFillTheirBounds) {
+  const auto check = [](const Init& init, double bound) {
+    const Moments found = moments_of(init);
+    EXPECT_LE(found.largest, bound * (1 + 1e-6));
+    EXPECT_GT(found.largest, bound * 0.999);
+    EXPECT_NEAR(found.mean, 0, bound * 0.01);
+    EXPECT_NEAR(found.deviation, bound / std::sqrt(3.0), bound * 0.01);
+  };
+  check({.kind = Init::uniform_fan_in}, 1 / std::sqrt(200.0));
+  check({.kind = Init::kaiming_uniform}, std::sqrt(6.0 / 200));
+  check({.kind = Init::kaiming_uniform, .fan_out = true}, std::sqrt(6.0 / 50));
+  check({.kind = Init::kaiming_uniform, .slope = std::sqrt(5.0)}, 1 / std::sqrt(200.0));
+  check({.kind = Init::xavier_uniform, .gain = 2}, 2 * std::sqrt(6.0 / 250));
+}
+
+TEST(Init, NormalsHaveTheirDeviation) {
+  const auto check = [](const Init& init, double deviation, double mean = 0) {
+    const Moments found = moments_of(init);
+    EXPECT_NEAR(found.mean, mean, deviation * 0.02);
+    EXPECT_NEAR(found.deviation, deviation, deviation * 0.01);
+    EXPECT_GT(found.largest, deviation * 3.5);
+  };
+  check({.kind = Init::kaiming_normal}, std::sqrt(2.0 / 200));
+  check({.kind = Init::kaiming_normal, .fan_out = true, .slope = 0.5}, std::sqrt(2 / (1.25 * 50)));
+  check({.kind = Init::xavier_normal}, std::sqrt(2.0 / 250));
+  check({.kind = Init::xavier_normal, .gain = 0.5}, 0.5 * std::sqrt(2.0 / 250));
+  check({.kind = Init::normal, .mean = 3, .deviation = 0.02}, 0.02, 3);
+}
+
+TEST(Init, ConstantsAreConstant) {
+  const Init init{.kind = Init::constant, .value = -0.25};
+  EXPECT_THAT(to_double(init_weight(init, {}, 1, "w", DType::f32, {2})), ElementsAre(-0.25, -0.25));
+  EXPECT_EQ(kind_of([] { init_weight({}, {.in = 0}, 1, "w", DType::f32, {2}); }),
+            ErrorKind::argument);
+  EXPECT_THAT(error_of([] { init_of("he"); }).what(),
+              HasSubstr("no initializer is called 'he'; valid: 'uniform_fan_in', "));
+}
+
+TEST(Init, ABiasStartsAtZeroBesideAnInitializer) {
+  const Model model = model_of(
+      {Dim("N"), 2, 4}, {Conv{.name = "c", .out = 3, .init = Init{.kind = Init::xavier_normal}}});
+  EXPECT_THAT(to_double(model.graph().find("c.bias")->initializer()), ElementsAre(0, 0, 0));
+}
+
+// What cannot be is refused with what was found and wanted.
+
+std::string refusal(const SymShape& shape, const Layer& layer) {
+  return error_of([&] { model_of(shape, {layer}); }).what();
+}
+
+TEST(Layers, RefuseWrongSettings) {
+  const SymShape image{Dim("N"), 6, 4, 4};
+  const SymShape sequence{Dim("N"), Dim("L"), 6};
+  EXPECT_THAT(refusal(image, ConvTranspose{.out = 4, .output_padding = {1}}),
+              HasSubstr("output_padding is 1, wanted less than the stride, 1, or the dilation, 1"));
+  EXPECT_THAT(refusal(image, ConvTranspose{.out = 5, .groups = 2}),
+              HasSubstr("6 channels in and 5 out do not divide into 2 groups"));
+  EXPECT_THAT(refusal(image, GroupNorm{.groups = 4}),
+              HasSubstr("6 channels do not divide into 4 groups"));
+  EXPECT_THAT(refusal(sequence, LayerNorm{.axes = 3}), HasSubstr("wanted rank 4 to 8"));
+  EXPECT_THAT(refusal(sequence, LayerNorm{.axes = 0}), HasSubstr("axes is 0, wanted at least 1"));
+  EXPECT_THAT(refusal(sequence, LayerNorm{.axes = 2}), HasSubstr("its dim -2 must be a known"));
+  EXPECT_THAT(refusal(image, Reshape{.shape = {5, -1}}),
+              HasSubstr("a sample has 96 elements, wanted a multiple of 5"));
+  EXPECT_THAT(refusal(image, Reshape{.shape = {95}}), HasSubstr("has 96 elements, wanted 95"));
+  EXPECT_THAT(refusal(image, Reshape{.shape = {-1, -1}}), HasSubstr("of which one may be -1"));
+  EXPECT_THAT(refusal(image, Reshape{}), HasSubstr("no dims are given"));
+  EXPECT_THAT(refusal(sequence, Embedding{.count = 3, .size = 2}),
+              HasSubstr("is f32[N,L,6], wanted indices, i64 or i32"));
+  EXPECT_THAT(refusal(sequence, Lstm{}), HasSubstr("hidden is 0, wanted at least 1"));
+  EXPECT_THAT(refusal(image, Gru{.hidden = 3}), HasSubstr("wanted rank 3"));
+  EXPECT_THAT(refusal(sequence, MultiHeadAttention{.heads = 4}),
+              HasSubstr("6 features do not divide into 4 heads"));
+}
+
+TEST(Layers, SequencesMayHaveAnyLength) {
+  const Model model = model_of(
+      {Dim("N"), Dim("L"), 6},
+      {MultiHeadAttention{.heads = 2}, LayerNorm{}, Lstm{.hidden = 3, .bidirectional = true}});
+  EXPECT_EQ(model.graph().outputs()[0]->shape()->rank(), 3);
+  EXPECT_EQ(run(model, {2, 5, 6}, std::vector<float>(60, 0.5F)).size(), 60U);
+  EXPECT_EQ(run(model, {1, 1, 6}, std::vector<float>(6, 0.5F)).size(), 6U);
+  verify(model);
 }
 
 TEST(Init, FollowsTheElementType) {
