@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include "io/file.h"
@@ -98,7 +99,7 @@ TEST_P(Targets, TakeMutants) {
   const std::size_t seeds = pool.size();
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const std::string mutant = mutate(GetParam(), random.of(pool).bytes, random);
-    if (last != nullptr) write_file(last, mutant);
+    if (last != nullptr) std::ofstream(last, std::ios::binary) << mutant;
     ASSERT_NO_THROW(GetParam().run(mutant)) << "round " << round;
     if (mutant.size() > 4096) continue;
     if (pool.size() < seeds + 64) {

@@ -12,17 +12,28 @@ constexpr std::int64_t kMostElements = 1 << 15;
 /// Allocations beyond this fail at once.
 constexpr std::int64_t kImpossible = std::int64_t{1} << 40;
 
-/// Whether shapes made of these are small, or so large that they are refused.
-bool are_small(const std::vector<std::int64_t>& numbers, std::int64_t most) {
+/// What numbers may come to together.
+struct Bound {
+  std::int64_t product;
+  /// Of a shape, which is refused; of turns of a loop, they would have no end.
+  bool may_be_impossible;
+};
+constexpr Bound kOfShapes{1 << 16, true};
+constexpr Bound kWithLoops{64, false};
+
+bool are_small(const std::vector<std::int64_t>& numbers, const Bound& most) {
   std::int64_t product = 1;
   for (const std::int64_t number : numbers) {
-    if (number > kImpossible || number < -kImpossible || number == 0) continue;
-    if (__builtin_mul_overflow(product, std::abs(number), &product) || product > most) return false;
+    const bool impossible = number > kImpossible || number < -kImpossible;
+    if (number == 0 || (impossible && most.may_be_impossible)) continue;
+    if (impossible) return false;
+    if (__builtin_mul_overflow(product, std::abs(number), &product) || product > most.product)
+      return false;
   }
   return true;
 }
 
-bool is_small(const Tensor& tensor, std::int64_t most) {
+bool is_small(const Tensor& tensor, const Bound& most) {
   if (tensor.size() > kMostElements) return false;
   if (!is_integer(tensor.dtype()) || tensor.size() > 8) return true;
   std::vector<std::int64_t> numbers;
@@ -30,7 +41,7 @@ bool is_small(const Tensor& tensor, std::int64_t most) {
   return are_small(numbers, most);
 }
 
-bool is_small(const Attribute& attribute, std::int64_t most) {
+bool is_small(const Attribute& attribute, const Bound& most) {
   if (const auto* one = std::get_if<std::int64_t>(&attribute.value)) {
     return are_small({*one}, most);
   }
@@ -50,7 +61,7 @@ bool any_node(const Graph& graph, const Test& test) {
   });
 }
 
-bool is_small(const Graph& graph, std::int64_t most) {
+bool is_small(const Graph& graph, const Bound& most) {
   const auto small_tensor = [&](const Value* value) {
     return is_small(value->initializer(), most);
   };
@@ -117,7 +128,7 @@ bool is_small(const Graph& graph) {
       graph, [](const Node& node) { return node.op_type() == "Loop" || node.op_type() == "Scan"; });
   const bool endless =
       any_node(graph, [](const Node& node) { return node.is("Loop") && node.input(0) == nullptr; });
-  return !endless && is_small(graph, loops ? 64 : 1 << 16);
+  return !endless && is_small(graph, loops ? kWithLoops : kOfShapes);
 }
 
 bool rounds_only(const Graph& graph) {
