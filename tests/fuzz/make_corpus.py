@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 import onnx
+from google.protobuf import text_format
 from onnx import TensorProto, helper, numpy_helper
 
 FOLDER = pathlib.Path(__file__).parent / "corpus"
@@ -145,6 +146,82 @@ def texts():
     return model(nodes, [("x", TensorProto.STRING, [2])], [("y", B, [2])])
 
 
+def typed(text):
+    """A model from ONNX's text form of a ModelProto."""
+    made = onnx.ModelProto()
+    text_format.Parse(text, made)
+    return made.SerializeToString(deterministic=True)
+
+
+def containers():
+    """Inputs of each kind of data."""
+    tensor = "tensor_type { elem_type: 1 shape { dim { dim_param: 'N' } } }"
+    kinds = [f"sequence_type {{ elem_type {{ {tensor} }} }}", f"optional_type {{ elem_type {{ {tensor} }} }}",
+             f"map_type {{ key_type: 7 value_type {{ {tensor} }} }}", tensor,
+             f"optional_type {{ elem_type {{ sequence_type {{ elem_type {{ {tensor} }} }} }} }}"]
+    inputs = "".join(f"input {{ name: 'x{i}' type {{ {kind} }} }}" for i, kind in enumerate(kinds))
+    return typed(f"""ir_version: 10 opset_import {{ version: 21 }} graph {{ name: 'g' {inputs}
+        node {{ op_type: 'SequenceAt' input: 'x0' input: 'i' output: 'y' }}
+        initializer {{ name: 'i' data_type: 7 int64_data: 0 }}
+        output {{ name: 'y' type {{ {tensor} }} }} }}""")
+
+
+def everything():
+    """Fields that few files have."""
+    return typed("""
+        ir_version: 10 producer_name: 'p' producer_version: '1' domain: 'd' model_version: 3 doc_string: 'm'
+        opset_import { version: 21 } opset_import { domain: 'f' version: 1 }
+        opset_import { domain: 'ai.onnx.ml' version: 5 } metadata_props { key: 'k' value: 'v' }
+        functions { name: 'F' domain: 'f' input: 'a' output: 'b' attribute: 'alpha' opset_import { version: 21 }
+          attribute_proto { name: 'beta' type: FLOAT f: 0.5 }
+          node { op_type: 'Elu' input: 'a' output: 'b' attribute { name: 'alpha' ref_attr_name: 'alpha' type: FLOAT } } }
+        graph { name: 'g' doc_string: 'd' metadata_props { key: 'a' value: 'b' }
+          input { name: 'x' doc_string: 'i' type { denotation: 'IMAGE' tensor_type { elem_type: 1
+            shape { dim { dim_param: 'N' denotation: 'BATCH' } dim { dim_value: 2 } } } } }
+          output { name: 'y' type { tensor_type { elem_type: 1 shape { dim { } dim { } } } } }
+          output { name: 'l' type { tensor_type { elem_type: 7 shape { dim { } } } } }
+          value_info { name: 'h' type { tensor_type { elem_type: 1 } } }
+          initializer { name: 'w' data_type: 1 dims: 2 dims: 2 float_data: 1 float_data: 2 float_data: 3 float_data: 4 }
+          initializer { name: 'd' data_type: 11 dims: 1 double_data: 1 }
+          initializer { name: 'u' data_type: 13 dims: 1 uint64_data: 1 }
+          initializer { name: 'h16' data_type: 10 dims: 3 int32_data: 1 int32_data: 2 int32_data: 3 }
+          initializer { name: 'i4' data_type: 22 dims: 3 int32_data: 33 int32_data: 2 }
+          initializer { name: 's' data_type: 8 dims: 2 string_data: 'a' string_data: '' }
+          initializer { name: 'r' data_type: 7 dims: 1 raw_data: '\\001\\000\\000\\000\\000\\000\\000\\000' }
+          initializer { name: 'e' data_type: 1 dims: 2 data_location: EXTERNAL
+            external_data { key: 'location' value: 'data' } external_data { key: 'offset' value: '8' }
+            external_data { key: 'length' value: '8' } }
+          sparse_initializer { dims: 9 values { name: 'sp' data_type: 1 dims: 1 float_data: 5 }
+            indices { data_type: 7 dims: 1 int64_data: 4 } }
+          sparse_initializer { dims: 3 dims: 3 values { name: 'sq' data_type: 1 dims: 1 float_data: 5 }
+            indices { data_type: 7 dims: 1 dims: 2 int64_data: 1 int64_data: 2 } }
+          quantization_annotation { tensor_name: 'w' quant_parameter_tensor_names { key: 'SCALE_TENSOR' value: 'e' } }
+          node { name: 'n' doc_string: 'd' op_type: 'MatMul' input: 'x' input: 'w' output: 'h'
+            metadata_props { key: 'pkg.torch.onnx.name_scopes' value: "['', 'l1', 'm']" }
+            metadata_props { key: 'pkg.torch.onnx.class_hierarchy' value: "['N', 'torch.nn.modules.linear.Linear', 'aten.mm.default']" }
+            metadata_props { key: 'pkg.torch.onnx.fx_node' value: '%mm : [num_users=1] = call_function[target=torch.ops.aten.mm.default](args = (%x, %p_l1_weight), kwargs = {})' } }
+          node { op_type: 'F' domain: 'f' input: 'h' output: 'y' attribute { name: 'alpha' type: FLOAT f: 2 } }
+          node { op_type: 'LabelEncoder' domain: 'ai.onnx.ml' input: 's' output: 'l'
+            attribute { name: 'keys_strings' type: STRINGS strings: 'a' strings: 'b' }
+            attribute { name: 'values_int64s' type: INTS ints: 1 ints: 2 } }
+          node { op_type: 'Constant' output: 'c1' attribute { name: 'value' type: TENSOR t { data_type: 1 dims: 1 float_data: 1 } } }
+          node { op_type: 'Constant' output: 'c2' attribute { name: 'value_floats' type: FLOATS floats: 1 floats: 2 } }
+          node { op_type: 'Constant' output: 'c3' attribute { name: 'sparse_value' type: SPARSE_TENSOR sparse_tensor { dims: 3
+            values { data_type: 1 dims: 1 float_data: 5 } indices { data_type: 7 dims: 1 int64_data: 2 } } } }
+          node { op_type: 'Optional' output: 'o' attribute { name: 'type' type: TYPE_PROTO tp { tensor_type { elem_type: 1 } } } } }""")
+
+
+def kinds_of_data():
+    """The first byte says which input of `containers` the data are for."""
+    tensor = numpy_helper.from_array(f32(2), "t")
+    sequence = onnx.SequenceProto(name="s", elem_type=1, tensor_values=[tensor, tensor])
+    optional = onnx.OptionalProto(name="o", elem_type=1, tensor_value=tensor)
+    of_sequence = onnx.OptionalProto(name="o", elem_type=3, sequence_value=sequence)
+    mapping = onnx.MapProto(name="m", key_type=7, keys=[1, 2], values=sequence)
+    for i, made in enumerate([sequence, optional, mapping, tensor, of_sequence]):
+        write("data", made.name + str(i), bytes([i]) + made.SerializeToString(deterministic=True))
+
+
 def idx(kind, dims, data):
     return bytes([0, 0, kind, len(dims)]) + b"".join(struct.pack(">I", d) for d in dims) + data
 
@@ -211,6 +288,9 @@ def main():
     for make in (dense, convolution, attention, choice, loop, shapes, call, recurrent, quantized, old, texts):
         for target in ("model", "pipeline"):
             write(target, make.__name__, make())
+    write("model", "containers", containers())
+    write("model", "everything", everything())
+    kinds_of_data()
     write_data()
     write_lines()
 

@@ -52,6 +52,8 @@ void run_npy(std::string_view bytes);
 void run_npz(std::string_view bytes);
 void run_safetensors(std::string_view bytes);
 void run_tensor(std::string_view bytes);
+/// The first byte says of which kind the data are.
+void run_data(std::string_view bytes);
 void run_model(std::string_view bytes);
 /// How far the model went.
 enum class Reached { nothing, loaded, ran, trained };

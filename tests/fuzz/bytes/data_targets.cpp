@@ -6,21 +6,16 @@
 #include "data/dataset.h"
 #include "data/gzip.h"
 #include "data/idx.h"
+#include "data/tensor_dataset.h"
 #include "io/npy.h"
 #include "io/npz.h"
 #include "io/onnx.h"
 #include "io/safetensors.h"
-#include "tests/data/test_files.h"
+#include "tests/fuzz/bytes/folder.h"
 #include "tests/fuzz/target.h"
 
 namespace graft::fuzz {
 namespace {
-
-/// The same folder for all files of a process.
-const testing::TempFolder& folder() {
-  static const testing::TempFolder folder;
-  return folder;
-}
 
 void read_some(const Dataset& dataset) {
   require(dataset.size() > 0, "a data set without samples");
@@ -38,6 +33,16 @@ void require_same(const std::vector<NamedTensor>& read, const std::vector<NamedT
   }
 }
 
+/// The last array as targets, all others as inputs.
+void read_as_samples(const std::vector<NamedTensor>& tensors) {
+  std::vector<NamedSamples> samples;
+  for (const NamedTensor& one : tensors) samples.push_back({one.name, one.tensor});
+  if (samples.size() < 2) return;
+  const NamedSamples target = samples.back();
+  samples.pop_back();
+  succeeds([&] { read_some(*tensor_dataset(samples, target)); });
+}
+
 /// A safetensors file orders its tensors as it likes.
 std::vector<NamedTensor> by_name(std::vector<NamedTensor> tensors) {
   std::ranges::sort(tensors, {}, &NamedTensor::name);
@@ -45,6 +50,11 @@ std::vector<NamedTensor> by_name(std::vector<NamedTensor> tensors) {
 }
 
 }  // namespace
+
+const testing::TempFolder& folder() {
+  static const testing::TempFolder folder;
+  return folder;
+}
 
 void run_csv(std::string_view bytes) {
   succeeds([&] { read_some(*csv(folder().write("csv", bytes))); });
@@ -77,6 +87,7 @@ void run_npz(std::string_view bytes) {
     require(npz::names(path).size() == tensors.size(), "other names than arrays");
     const auto copy = folder().path() / "npz_again";
     if (succeeds([&] { npz::save(copy, tensors); })) require_same(tensors, npz::load(copy));
+    read_as_samples(tensors);
   });
 }
 
