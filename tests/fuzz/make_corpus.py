@@ -169,9 +169,9 @@ def containers():
 def everything():
     """Fields that few files have."""
     return typed("""
-        ir_version: 10 producer_name: 'p' producer_version: '1' domain: 'd' model_version: 3 doc_string: 'm'
+        ir_version: 10 producer_name: 'pytorch' producer_version: '2.9' domain: 'd' model_version: 3 doc_string: 'm'
         opset_import { version: 21 } opset_import { domain: 'f' version: 1 }
-        opset_import { domain: 'ai.onnx.ml' version: 5 } metadata_props { key: 'k' value: 'v' }
+        opset_import { domain: 'g' version: 1 } opset_import { domain: 'ai.onnx.ml' version: 5 } metadata_props { key: 'k' value: 'v' }
         functions { name: 'F' domain: 'f' input: 'a' output: 'b' attribute: 'alpha' opset_import { version: 21 }
           attribute_proto { name: 'beta' type: FLOAT f: 0.5 }
           node { op_type: 'Elu' input: 'a' output: 'b' attribute { name: 'alpha' ref_attr_name: 'alpha' type: FLOAT } } }
@@ -208,6 +208,16 @@ def everything():
           node { op_type: 'Constant' output: 'c2' attribute { name: 'value_floats' type: FLOATS floats: 1 floats: 2 } }
           node { op_type: 'Constant' output: 'c3' attribute { name: 'sparse_value' type: SPARSE_TENSOR sparse_tensor { dims: 3
             values { data_type: 1 dims: 1 float_data: 5 } indices { data_type: 7 dims: 1 int64_data: 2 } } } }
+          node { op_type: 'Thing' domain: 'g' input: 'h' output: 't'
+            attribute { name: 'int' type: INT i: 1 } attribute { name: 'text' type: STRING s: 'a' doc_string: 'd' }
+            attribute { name: 'tensors' type: TENSORS tensors { data_type: 1 dims: 1 float_data: 1 } }
+            attribute { name: 'sparse' type: SPARSE_TENSORS sparse_tensors { dims: 3
+              values { data_type: 1 dims: 1 float_data: 5 } indices { data_type: 7 dims: 1 int64_data: 2 } } }
+            attribute { name: 'types' type: TYPE_PROTOS type_protos { tensor_type { elem_type: 1 } }
+              type_protos { sequence_type { elem_type { tensor_type { elem_type: 7 } } } }
+              type_protos { map_type { key_type: 7 value_type { tensor_type { elem_type: 7 } } } } }
+            attribute { name: 'graphs' type: GRAPHS graphs { name: 'b' output { name: 'q' }
+              node { op_type: 'Relu' input: 'h' output: 'q' } } } }
           node { op_type: 'Optional' output: 'o' attribute { name: 'type' type: TYPE_PROTO tp { tensor_type { elem_type: 1 } } } } }""")
 
 
