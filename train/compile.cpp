@@ -171,6 +171,7 @@ Compiled compile(const Model& model, const TrainOptions& options, const CompileR
                    .fallback = options.fallback,
                    .records = options.records,
                    .poison = options.poison,
+                   .debug_nan = options.debug_nan,
                    .log = request.log};
   if (request.kind != StepKind::evaluate) {
     // adr/0011: below, the process itself takes as much.

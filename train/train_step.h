@@ -74,6 +74,10 @@ struct TrainOptions {
   /// Fills memory with NaN bits before each step and as soon as it is dead: a value that is read
   /// before it is written then shows. For tests; slow.
   bool poison = false;
+  /// Looks at what each node of a step makes, and throws Error{numeric} at the first NaN, or at the
+  /// end of a step whose loss or update is infinite: the text names the node that made it and the
+  /// range of what it read. What the step has updated by then stays. To look for mistakes; slow.
+  bool debug_nan = false;
 };
 
 /// A model's training step: forward, loss, backward and update as one plan for each set of batch
@@ -97,8 +101,8 @@ class TrainStep {
   /// required model input, in order. Class indices are checked before anything runs.
   /// Throws Error{shape}, {type} or {argument} if the batch does not fit the model or the loss,
   /// Error{unsupported} that lists all nodes through which gradients cannot pass, Error{memory}
-  /// naming the least budget that works and the largest batch that fits. A step that throws changes
-  /// nothing.
+  /// naming the least budget that works and the largest batch that fits, Error{numeric} as
+  /// TrainOptions::debug_nan says. A step that throws another error changes nothing.
   float run(const std::vector<Tensor>& inputs, const Tensor& target);
   /// The same with several targets, for losses that take as many.
   float run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets);

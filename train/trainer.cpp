@@ -98,7 +98,8 @@ StepReport Trainer::step(const Batch& batch, const Run* run) {
                                          run->position.batch + 1, " of ", run->batches, ")");
     fail(ErrorKind::numeric, "the loss is ", loss_text(report.loss), " in step ", step_.updates(),
          place,
-         is_untrained ? "; look for values in the data or the weights that are not finite"
+         is_untrained ? "; look for values in the data or the weights that are not finite: "
+                        "with debug_nan (--debug-nan) the step names the node that makes the first"
                       : cure(step_));
   }
   if (has_class_targets(loss_)) {

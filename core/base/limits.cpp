@@ -21,7 +21,8 @@ constexpr NamedLimit kNamed[] = {{"folded", &Limits::folded_bytes},
                                  {"calls", &Limits::call_depth},
                                  {"bodies", &Limits::graph_depth},
                                  {"unrolled", &Limits::unrolled_nodes},
-                                 {"inflated", &Limits::inflated_bytes}};
+                                 {"inflated", &Limits::inflated_bytes},
+                                 {"seconds", &Limits::import_seconds}};
 
 }  // namespace
 

@@ -39,6 +39,9 @@ struct Limits {
   /// Bytes that a compressed file unpacks to: this many, and `inflated_share` for each of its own.
   std::int64_t inflated_bytes = std::int64_t{1} << 28;
   std::int64_t inflated_share = 32;
+  /// Seconds of processor time in which a file must be read, and each list of passes be run over
+  /// its graph (TimeLimit). It decides only whether a model is taken, never what becomes of it.
+  std::int64_t import_seconds = 60;
 };
 
 /// A limit by the name that the command line has for it.

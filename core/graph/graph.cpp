@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/time_limit.h"
+
 namespace graft {
 namespace {
 
@@ -154,6 +156,7 @@ void Graph::drop(Value* value) {
 Node* Graph::add_node(std::string_view op_type, std::string_view domain,
                       const std::vector<Value*>& inputs, const std::vector<std::string>& outputs,
                       Attributes attributes, Node* before) {
+  check_time();
   const auto at = before == nullptr ? nodes_.end() : before->position_;
   std::unique_ptr<Node> made(
       new Node(this, op_type, domain == "ai.onnx" ? std::string_view() : domain));

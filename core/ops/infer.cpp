@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/limits.h"
+#include "core/base/time_limit.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -114,6 +115,7 @@ std::optional<SymShape> broadcast_inputs(const InferContext& context) {
 void infer(Node& node) {
   const OpDef* const def = OpRegistry::instance().find(node);
   if (def == nullptr) return;
+  check_time();
   InferContext context(node);
   for (std::size_t i = 0; i < def->inputs.size(); ++i) {
     const Param& param = def->inputs[i];

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/base/limits.h"
+#include "core/base/time_limit.h"
 #include "core/graph/print.h"
 #include "core/graph/verify.h"
 #include "core/ops/registry.h"
@@ -231,6 +232,7 @@ bool has_kernel(Device& device, std::string_view op) {
 }  // namespace
 
 bool run_passes(const Pipeline& pipeline, Graph& graph, PassContext& context) {
+  const TimeLimit time_limit;
   bool any = false;
   bool changed = false;
   const std::int64_t most_visits =

@@ -13,6 +13,7 @@
 #include "core/runtime/arena.h"
 #include "core/runtime/budget.h"
 #include "core/runtime/input_slots.h"
+#include "core/runtime/nan_watch.h"
 #include "core/runtime/plan_kernels.h"
 #include "core/runtime/residency.h"
 
@@ -75,6 +76,7 @@ struct Plan::State {
   void check_inputs(std::span<const Tensor> given) const;
   void bind(std::span<const Tensor> given);
   KernelArgs arguments(const Step& step, const RunState& run) const;
+  std::vector<Tensor> operands(const Step& step, bool of_outputs) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
   void run(std::span<const Tensor> given, const RunState& run);
@@ -224,6 +226,21 @@ KernelArgs Plan::State::arguments(const Step& step, const RunState& run) const {
           &run};
 }
 
+/// What a step reads, or what it writes; not defined where left out.
+std::vector<Tensor> Plan::State::operands(const Step& step, bool of_outputs) const {
+  const std::size_t first = step.first_pointer + (of_outputs ? step.input_count : 0);
+  const std::size_t count = of_outputs ? step.output_count : step.input_count;
+  std::vector<Tensor> tensors(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int index = static_cast<int>(i);
+    const Value* const value = of_outputs ? step.node->output(index) : step.node->input(index);
+    if (value == nullptr) continue;
+    tensors[i] = Tensor::view(value->dtype(), value->known_shape(), pointers[first + i], nullptr,
+                              *options.device);
+  }
+  return tensors;
+}
+
 void Plan::State::execute(const RunState& run) {
   for (const Step& step : steps) {
     step.kernel.run(arguments(step, run));
@@ -234,11 +251,14 @@ void Plan::State::execute_with_checks(const RunState& run) {
   using Clock = std::chrono::steady_clock;
   constexpr int kNanBits = 0xff;
   Device& device = *options.device;
+  NanWatch watch(steps.size());
   if (options.poison) device.fill(arena.data(), kNanBits, arena.bytes());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
+    if (options.debug_nan) watch.before(operands(step, false));
     const Clock::time_point start = Clock::now();
     step.kernel.run(arguments(step, run));
+    if (options.debug_nan) watch.after(*step.node, operands(step, true));
     if (profiling) {
       device.synchronize();
       seconds[i] += std::chrono::duration<double>(Clock::now() - start).count();
@@ -247,6 +267,7 @@ void Plan::State::execute_with_checks(const RunState& run) {
     device.fill(step.workspace, kNanBits, step.kernel.workspace_bytes);
     for (const Dead& dead : dead_after[i]) device.fill(dead.memory, kNanBits, dead.bytes);
   }
+  if (options.debug_nan) watch.end(outputs);
 }
 
 void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
@@ -260,7 +281,7 @@ void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
     bind(given);
   }
   const RunState& state = slots ? *slots->run_state() : run;
-  if (options.poison || profiling) {
+  if (options.poison || options.debug_nan || profiling) {
     execute_with_checks(state);
   } else if (replay != nullptr) {
     replay->start();
@@ -279,9 +300,9 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   for (const Value* input : state_->inputs) {
     state_->input_specs.push_back({input->dtype(), input->known_shape()});
   }
-  passes::PassContext context{.device = *options.device,
-                              .without = options.fuses_chains ? "" : "fuse_chains",
-                              .log = options.log};
+  const bool fuses_chains = options.fuses_chains && !options.debug_nan;
+  passes::PassContext context{
+      .device = *options.device, .without = fuses_chains ? "" : "fuse_chains", .log = options.log};
   passes::run_passes(passes::kPlanning, *state_->graph, context);
   state_->prepare(context);
   state_->place_operands();

@@ -27,6 +27,9 @@ struct PlanOptions {
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
   /// before it is written then shows. For tests; slow.
   bool poison = false;
+  /// Looks at what each node makes, and stops at the first NaN, naming the node (NanWatch). To look
+  /// for mistakes; slow. Nodes are not joined into chains then.
+  bool debug_nan = false;
   /// Joins element-wise nodes (passes::fuse_chains). The results are the same without.
   bool fuses_chains = true;
   /// The most bytes that the arena may take: activations, gradients and scratch memory, but not
@@ -60,7 +63,8 @@ class Plan {
 
   /// `inputs`: one tensor a required graph input, in order, of the planned type and shape. A plan
   /// on the CPU reads them where they lie, which is there; others copy them to the device from
-  /// wherever they are. Throws Error{shape} or Error{device} otherwise. Returns when all is done.
+  /// wherever they are. Throws Error{shape} or Error{device} otherwise, Error{numeric} as
+  /// PlanOptions::debug_nan says; variables are then updated in part. Returns when all is done.
   void run(std::span<const Tensor> inputs, const RunState& state = {});
 
   /// A view of graph output `index`, on the plan's device; its elements are valid until the next

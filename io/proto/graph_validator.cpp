@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/limits.h"
+#include "core/base/time_limit.h"
 #include "core/graph/node.h"
 #include "io/proto/sort_nodes.h"
 #include "io/proto/sparse_tensor.h"
@@ -108,6 +109,7 @@ void GraphValidator::define_outputs(const Nodes& nodes) {
 void GraphValidator::check_nodes(Nodes& nodes) {
   std::vector<std::vector<int>> depends(static_cast<std::size_t>(nodes.size()));
   for (int i = 0; i < nodes.size(); ++i) {
+    check_time();
     check_reads(nodes[i], depends[static_cast<std::size_t>(i)]);
   }
   sort_nodes(nodes, depends, where_);

@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 
+#include "core/base/time_limit.h"
 #include "core/graph/verify.h"
 #include "io/exporters/exporters.h"
 #include "io/file.h"
@@ -111,6 +112,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
 
 Model parse(std::string_view bytes, const std::filesystem::path& folder,
             const LoadOptions& options) {
+  const TimeLimit time_limit;
   if (bytes.size() > options.max_bytes) {
     fail(ErrorKind::model, "the model has ", bytes.size(), " bytes, more than the limit of ",
          options.max_bytes);

@@ -138,6 +138,7 @@ TrainOptions options_of(const nb::dict& given) {
   get("accumulate", options.accumulate);
   get("seed", options.seed);
   get("memory", options.memory_budget);
+  get("debug_nan", options.debug_nan);
   options.schedule = nb::cast<Schedule>(given["schedule"]);
   const bool in_bf16 = is_bf16(nb::cast<std::string>(given["precision"]), "precision");
   options.precision = in_bf16 ? Precision::bf16 : Precision::f32;

@@ -40,14 +40,15 @@ class Trainer:
                  schedule: str | _core.Schedule = "constant", total_updates: int = 0,
                  accumulate: int = 1, seed: int = 0, memory: int | str = 0,
                  groups: Sequence[_core.ParameterGroup] = (), layer_decay: float = 1.0,
-                 ema: float = 0.0):
+                 ema: float = 0.0, debug_nan: bool = False):
         """`loss` is text as on the command line ("cross_entropy:ignore_index=255",
         "y=cross_entropy+z=0.5*mse"; names: `graft.loss_names()`), a Loss, or a function of
         prediction and target. `optimizer` is a name or an object. `trainable` and `freeze` are
         regular expressions over the names of parameters; `memory` ("512M") is the most that a step
         may take beside parameters and optimizer state. `groups` have a rate, decay or schedule of
-        their own; `ema` is the decay of averaged weights, by which the model is measured. The rest
-        is as in C++'s TrainOptions.
+        their own; `ema` is the decay of averaged weights, by which the model is measured. With
+        `debug_nan` a step stops at the first node that makes a NaN or an infinity, and names it.
+        The rest is as in C++'s TrainOptions.
         """
         self.model = model
         options = {
@@ -58,7 +59,7 @@ class Trainer:
             "schedule": _core.schedule_from_name(schedule) if isinstance(schedule, str) else schedule,
             "total_updates": total_updates, "accumulate": accumulate, "seed": seed,
             "memory": parse_bytes(memory), "groups": list(groups), "layer_decay": layer_decay,
-            "ema": ema,
+            "ema": ema, "debug_nan": debug_nan,
         }
         self._core = _core.Trainer(model._core, options)
         self.keeps_averages = ema > 0

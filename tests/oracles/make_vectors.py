@@ -1,4 +1,5 @@
-"""Writes vectors/OP.json: what PyTorch and NumPy get where Graft has an op of its own.
+"""Writes vectors/OP.json: what PyTorch and NumPy get where Graft has an op of its own, and
+awkward/OP.json: what they get of ordinary ops where few look.
 
 Usage: make_vectors.py [FOLDER]. Needs torch 2.15 and numpy. The numbers are f32, the arithmetic is
 f64; the same script gives the same files. oracles_test holds every kernel against them.
@@ -6,6 +7,7 @@ f64; the same script gives the same files. oracles_test holds every kernel again
 import os
 import sys
 
+import awkward
 import elementwise
 import norms
 import recurrent
@@ -18,7 +20,10 @@ def main():
     here = os.path.dirname(os.path.abspath(__file__))
     for module in (elementwise, norms, recurrent, updates, windows):
         module.add()
-    size = vectors.write_all(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "vectors"))
+    folder = sys.argv[1] if len(sys.argv) > 1 else here
+    size = vectors.write_all(os.path.join(folder, "vectors"))
+    awkward.add()
+    size += vectors.write_all(os.path.join(folder, "awkward"))
     print(f"{size / 1000:.0f} kB")
 
 

@@ -57,7 +57,7 @@ def _number(value):
     """The shortest text that is the same f32; JSON has no word for infinity."""
     if isinstance(value, (np.bool_, np.integer)):
         return int(value)
-    return float(str(np.float32(value))) if np.isfinite(value) else str(value)
+    return float(str(np.float32(value))) if np.isfinite(value) else str(float(value))
 
 
 def _tensor(value):
@@ -87,7 +87,7 @@ def _text(one):
 
 
 def write_all(folder):
-    """One file for each op. Returns how many bytes they have."""
+    """One file for each op, of the cases since the last call. Returns how many bytes they have."""
     os.makedirs(folder, exist_ok=True)
     size = 0
     for op, cases in sorted(_cases.items()):
@@ -95,4 +95,5 @@ def write_all(folder):
         with open(os.path.join(folder, op + ".json"), "w", encoding="ascii") as file:
             file.write(content)
         size += len(content)
+    _cases.clear()
     return size

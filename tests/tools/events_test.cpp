@@ -126,5 +126,21 @@ TEST_F(Events, LimitsAreRaisedByName) {
   EXPECT_THAT(run_graft({"inspect", model_, "--allow", "rank=1"}), FailsWith(2, "the limit is 1"));
 }
 
+TEST_F(Events, AnImportThatTakesTooLongIsRefused) {
+  Model model;
+  model.set_opset("", 21);
+  Value* value = model.graph().add_input("x", {DType::f32, SymShape{2}});
+  for (int i = 0; i < 300; ++i) {
+    value = model.graph().add_node("Relu", "", {value}, {text("y", i)})->output();
+    value->set_type({DType::f32, SymShape{2}});
+  }
+  model.graph().add_output(value);
+  onnx::save(model, path("long.onnx"));
+  EXPECT_THAT(
+      run_graft({"inspect", path("long.onnx"), "--allow", "seconds=0"}),
+      FailsWith(2, "s of processor time; the limit is 0; --allow seconds=NUMBER raises it"));
+  EXPECT_THAT(run_graft({"inspect", path("long.onnx"), "--allow", "seconds=20"}), Succeeds());
+}
+
 }  // namespace
 }  // namespace graft::testing

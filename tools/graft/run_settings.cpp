@@ -16,8 +16,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// They say where and how a run is shown, not what is computed.
-constexpr std::array<std::string_view, 10> kNoSettings{
-    "help", "config", "resume", "run", "no-run", "json", "dry-run", "quiet", "verbose", "version"};
+constexpr std::array<std::string_view, 11> kNoSettings{"help",    "config",  "resume",   "run",
+                                                       "no-run",  "json",    "dry-run",  "quiet",
+                                                       "verbose", "version", "debug-nan"};
 
 bool is_setting(const CLI::Option& option) {
   return std::ranges::find(kNoSettings, key_of(option)) == kNoSettings.end();

@@ -282,6 +282,8 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
   add_arguments(app, arguments.compute);
   add_memory_argument(app, arguments.memory);
   add_arguments(app, arguments.precision);
+  app.add_flag("--debug-nan", arguments.debug_nan,
+               "stop at the first node that makes a NaN or an infinity, and name it; slow");
   app.add_flag("--dry-run", arguments.dry_run,
                "make one step, say what training would take and write, and write nothing");
   app.add_flag("--json", arguments.json, "print JSON lines");
@@ -343,6 +345,7 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.accumulate = arguments.accumulate;
   options.memory_budget = arguments.memory;
   options.seed = arguments.seed;
+  options.debug_nan = arguments.debug_nan;
   return options;
 }
 

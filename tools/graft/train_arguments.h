@@ -88,6 +88,7 @@ struct TrainArguments {
   int early_stopping = 0;
   int reduce_on_plateau = 0;
   RunArguments run;
+  bool debug_nan = false;
   bool dry_run = false;
   bool json = false;
 };

@@ -22,6 +22,8 @@ std::vector<Bomb> growing_bombs();
 std::vector<Bomb> working_bombs();
 /// Those of large tables, and of many small passes over one tensor.
 std::vector<Bomb> table_bombs();
+/// Those that name large numbers.
+std::vector<Bomb> asking_bombs();
 /// Those of bodies, loops and functions.
 std::vector<Bomb> nesting_bombs();
 

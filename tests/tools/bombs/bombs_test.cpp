@@ -30,7 +30,7 @@ TEST_P(Bombs, AreInspectedInAGigabyteAndThreeSeconds) {
 
 std::vector<Bomb> all_bombs() {
   std::vector<Bomb> bombs = growing_bombs();
-  for (const auto& more : {working_bombs(), table_bombs(), nesting_bombs()}) {
+  for (const auto& more : {working_bombs(), table_bombs(), nesting_bombs(), asking_bombs()}) {
     bombs.insert(bombs.end(), more.begin(), more.end());
   }
   return bombs;

@@ -1,0 +1,121 @@
+#include "core/runtime/nan_watch.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "core/ops/registry.h"
+
+namespace graft {
+namespace {
+
+double as_double(double number) {
+  return number;
+}
+template <class T>
+double as_double(T number) {
+  return static_cast<double>(static_cast<float>(number));
+}
+
+template <class T>
+NumberRange range_of(std::span<const T> numbers) {
+  NumberRange range;
+  for (const T number : numbers) {
+    const double exact = as_double(number);
+    if (std::isnan(exact)) {
+      ++range.nans;
+    } else if (std::isinf(exact)) {
+      ++range.infinities;
+    } else if (range.least > range.greatest) {
+      range.least = range.greatest = exact;
+    } else {
+      range.least = std::min(range.least, exact);
+      range.greatest = std::max(range.greatest, exact);
+    }
+  }
+  return range;
+}
+
+/// "'x' f32[2,3] in [-1, 2], 1 NaN".
+std::string shown(const Value& value, const Tensor& tensor, const NumberRange& range) {
+  std::string text = graft::text("'", value.name(), "' ", describe(tensor));
+  if (!is_float(tensor.dtype())) return text;
+  if (range.least <= range.greatest) {
+    text += graft::text(" in [", range.least, ", ", range.greatest, "]");
+  }
+  if (range.nans > 0) text += graft::text(", ", range.nans, " NaN");
+  if (range.infinities > 0) text += graft::text(", ", range.infinities, " infinite");
+  return text;
+}
+
+bool any(const std::vector<NumberRange>& ranges, std::int64_t NumberRange::*count) {
+  return std::ranges::any_of(ranges, [&](const NumberRange& range) { return range.*count > 0; });
+}
+
+std::vector<NumberRange> ranges_of(std::span<const Tensor> tensors) {
+  std::vector<NumberRange> ranges;
+  for (const Tensor& tensor : tensors) ranges.push_back(number_range(tensor));
+  return ranges;
+}
+
+}  // namespace
+
+NumberRange number_range(const Tensor& tensor) {
+  NumberRange range;
+  if (!tensor.defined() || !is_float(tensor.dtype())) return range;
+  const Tensor host = tensor.to(cpu());
+  visit_dtype(TypeList<float, double, Half, BFloat16>{}, host.dtype(),
+              [&]<class T>() { range = range_of<T>(host.values<const T>()); });
+  return range;
+}
+
+void NanWatch::before(const std::vector<Tensor>& inputs) {
+  ++step_;
+  inputs_ = inputs;
+  ranges_ = ranges_of(inputs);
+}
+
+void NanWatch::after(const Node& node, const std::vector<Tensor>& outputs) {
+  const std::vector<NumberRange> made = ranges_of(outputs);
+  const bool read_nan = any(ranges_, &NumberRange::nans);
+  const bool read_infinity = any(ranges_, &NumberRange::infinities);
+  if (any(made, &NumberRange::nans) && !read_nan) {
+    fail(ErrorKind::numeric, report(node, outputs, true),
+         first_infinity_.empty() ? "" : "; before it, " + first_infinity_);
+  }
+  if (!any(made, &NumberRange::infinities)) return;
+  const OpDef* const def = OpRegistry::instance().find(node);
+  if (first_infinity_.empty() && !read_infinity) first_infinity_ = report(node, outputs, false);
+  if (def != nullptr && def->updates_state() && !first_infinity_.empty()) {
+    fail(ErrorKind::numeric, first_infinity_, "; it has reached ", node.label());
+  }
+}
+
+void NanWatch::end(std::span<const Tensor> outputs) const {
+  if (first_infinity_.empty() || !any(ranges_of(outputs), &NumberRange::infinities)) return;
+  fail(ErrorKind::numeric, first_infinity_);
+}
+
+/// "Log node 'log1' (node 3 of 12) made the first NaN, 'y' f32[2] in [0, 1], 1 NaN, of 'x' f32[2]
+/// in
+/// [-1, 2]".
+std::string NanWatch::report(const Node& node, const std::vector<Tensor>& outputs, bool nan) const {
+  std::string text = graft::text(node.label(), " (", step_, " of ", step_count_,
+                                 " nodes that run) made the first ", nan ? "NaN" : "infinity");
+  const char* before = ": ";
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined()) continue;
+    const Value& value = *node.output(static_cast<int>(i));
+    text += before + shown(value, outputs[i], number_range(outputs[i]));
+    before = ", ";
+  }
+  before = ", from ";
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i].defined()) continue;
+    text += before + shown(*node.input(static_cast<int>(i)), inputs_[i], ranges_[i]);
+    before = ", ";
+  }
+  return text;
+}
+
+}  // namespace graft

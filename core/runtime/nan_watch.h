@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/graph/node.h"
+#include "core/tensor/tensor.h"
+
+namespace graft {
+
+/// What the numbers of a tensor are.
+struct NumberRange {
+  /// Of those that are finite; least > greatest where there are none.
+  double least = 1.0;
+  double greatest = 0.0;
+  std::int64_t nans = 0;
+  std::int64_t infinities = 0;
+};
+/// Of a tensor of floats on any device; that of others is empty.
+NumberRange number_range(const Tensor& tensor);
+
+/// Looks for the node that makes the first number of a run that is not finite. Infinities may be
+/// meant, as in masks: the first that a node makes of finite numbers is remembered, and named when
+/// an output, an update or a NaN comes of infinities.
+class NanWatch {
+ public:
+  explicit NanWatch(std::size_t step_count) : step_count_(step_count) {}
+
+  /// What the next node reads; its memory may be overwritten by what it writes.
+  void before(const std::vector<Tensor>& inputs);
+  /// Throws Error{numeric} naming the node if it made a NaN where it had read none, or updated a
+  /// variable by numbers that are not finite.
+  void after(const Node& node, const std::vector<Tensor>& outputs);
+  /// Throws Error{numeric} if a node made an infinity and an output of the run has one.
+  void end(std::span<const Tensor> outputs) const;
+
+ private:
+  std::string report(const Node& node, const std::vector<Tensor>& outputs, bool nan) const;
+
+  std::size_t step_count_;
+  std::size_t step_ = 0;
+  std::vector<Tensor> inputs_;
+  std::vector<NumberRange> ranges_;
+  std::string first_infinity_;
+};
+
+}  // namespace graft

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/graph/model.h"
+#include "core/runtime/plan.h"
+#include "core/tensor/datum.h"
+
+// The same computation done in other ways. What differs is a finding.
+namespace graft::fuzz {
+
+/// What a way of computing came to.
+struct Outcome {
+  bool succeeded = false;
+  std::vector<Datum> results{};
+  /// The largest finite number that was seen on the way, and whether all numbers were finite.
+  double largest = 0.0;
+  bool is_finite = true;
+};
+
+/// Runs a graph in the newest form as sessions do, twice where it is cheap to see that the second
+/// run gives what the first did.
+Outcome run_planned(const Graph& graph, const std::vector<Datum>& inputs,
+                    const PlanOptions& options = {});
+
+/// Calls one node after the other by itself: no plan, no rewrites, no memory that is shared.
+Outcome run_unplanned(const Graph& graph, const std::vector<Datum>& inputs);
+
+/// Throws Finding unless both succeeded with the same bits, any NaN being like any other, or both
+/// failed.
+void require_same_bits(const Outcome& a, const Outcome& b, const std::string& what);
+
+/// Throws Finding where both succeeded and differ by more than rounding may explain.
+void require_near(const Outcome& a, const Outcome& b, const std::string& what);
+
+/// Whether two tensors are equal, any NaN being like any other.
+bool same_bits(const Tensor& a, const Tensor& b);
+
+}  // namespace graft::fuzz
