@@ -147,6 +147,7 @@ constexpr Pass kWholeStepPasses[] = {
      .run = on<fuse_product_updates>,
      .purpose = kForTraining,
      .makes = "SgdProductUpdate"},
+    {.name = "compute_in_tf32", .run = on<compute_in_tf32>, .precision = Precision::tf32},
 };
 
 // Other runtimes know none of our ops, so nothing is fused.
@@ -163,8 +164,10 @@ constexpr Pass kExportedStepPasses[] = {
 };
 
 constexpr Pass kPlanningPasses[] = {
-    {"choose_layouts", on<choose_layouts>}, {"fuse_addends", on<fuse_addends>},
-    {"fuse_updates", on<fuse_updates>},     {"fuse_chains", on<fuse_chains>},
+    {"choose_layouts", on<choose_layouts>},
+    {"fuse_addends", on<fuse_addends>},
+    {.name = "fuse_updates", .run = on<fuse_updates>, .makes = "UpdateChain"},
+    {.name = "fuse_chains", .run = on<fuse_chains>, .makes = "ElementwiseChain"},
     {"move_updates", on<move_updates>},
 };
 

@@ -60,6 +60,7 @@ struct Plan::State {
   std::vector<std::vector<Dead>> dead_after;  // only when poisoning
   bool profiling = false;
   std::vector<double> seconds;
+  bool has_run = false;
   std::unique_ptr<Replay> replay;  // of `execute`; the last, since it holds addresses of the rest
 
   Arena fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::PassContext& context);
@@ -77,6 +78,7 @@ struct Plan::State {
   KernelArgs arguments(const Step& step, const RunState& run) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
+  void start(const RunState& run);
   void run(std::span<const Tensor> given, const RunState& run);
 };
 
@@ -249,6 +251,20 @@ void Plan::State::execute_with_checks(const RunState& run) {
   }
 }
 
+/// The first run is a plain one: libraries load their kernels then, which no recording may hold.
+void Plan::State::start(const RunState& run) {
+  if (has_run && options.records) {
+    options.records = false;
+    replay = options.device->record([this] { execute(*slots->run_state()); });
+  }
+  has_run = true;
+  if (replay != nullptr) {
+    replay->start();
+  } else {
+    execute(run);
+  }
+}
+
 void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
   const DenormalsFlushed flushed;
   const auto turn = options.device->take_turn();
@@ -262,10 +278,8 @@ void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
   const RunState& state = slots ? *slots->run_state() : run;
   if (options.poison || profiling) {
     execute_with_checks(state);
-  } else if (replay != nullptr) {
-    replay->start();
   } else {
-    execute(state);
+    start(state);
   }
   options.device->synchronize();
 }
@@ -288,11 +302,6 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   state_->connect();
   state_->view_outputs(false);
   if (options.poison) state_->collect_dead();
-  if (options.records) {
-    const auto turn = options.device->take_turn();
-    State& s = *state_;
-    s.replay = options.device->record([&s] { s.execute(*s.slots->run_state()); });
-  }
 }
 
 Plan::~Plan() = default;
