@@ -26,6 +26,12 @@ bool on(Graph& graph, PassContext& context) {
   }
 }
 
+/// A pass for the CPU alone: cards take updates together, so there they stay at the end.
+template <auto kPass>
+bool on_cpu(Graph& graph, PassContext& context) {
+  return context.device.kind() == DeviceKind::cpu && on<kPass>(graph, context);
+}
+
 /// A list as a pass of another.
 template <const Pipeline& kPipeline>
 bool all(Graph& graph, PassContext& context) {
@@ -168,7 +174,7 @@ constexpr Pass kPlanningPasses[] = {
     {"fuse_addends", on<fuse_addends>},
     {.name = "fuse_updates", .run = on<fuse_updates>, .makes = "UpdateChain"},
     {.name = "fuse_chains", .run = on<fuse_chains>, .makes = "ElementwiseChain"},
-    {"move_updates", on<move_updates>},
+    {"move_updates", on_cpu<move_updates>},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/ops/table_limit.h"
+#include "core/ops/together.h"
 #include "core/passes/pass.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena.h"
@@ -15,6 +16,7 @@
 #include "core/runtime/input_slots.h"
 #include "core/runtime/plan_kernels.h"
 #include "core/runtime/residency.h"
+#include "core/runtime/update_runs.h"
 
 namespace graft {
 namespace {
@@ -51,6 +53,7 @@ struct Plan::State {
   Arena layout;
   Tensor arena;
   std::vector<Step> steps;
+  std::vector<std::size_t> run_ends;  // by step: where those end that are taken together with it
   std::vector<void*> pointers;
   std::vector<Patch> patches;
   std::vector<void*> bound_inputs;
@@ -87,10 +90,13 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
   const bool has_budget = options.memory_budget != 0;
   const bool may_repeat = has_budget || options.repeated_share > 0;
   const std::size_t enough = has_budget ? options.memory_budget : options.ample_bytes;
+  // Cards take updates together: they stand at the end, and gradients wait for them.
+  const bool gathers = options.device->kind() != DeviceKind::cpu;
+  if (gathers) gather_updates(*graph);
   const std::vector<Node*> order = node_order(*graph);
   Arena whole;
   passes::run_stage("order_for_memory", *graph, context, [&] {
-    whole = order_and_plan(*graph, workspaces);
+    whole = gathers ? plan_arena(*graph, workspaces) : order_and_plan(*graph, workspaces);
     return node_order(*graph) != order;
   });
   if (!may_repeat || whole.bytes <= enough) return whole;
@@ -131,6 +137,11 @@ void Plan::State::prepare(passes::PassContext& context) {
                      static_cast<std::size_t>(node->output_count()),
                      in_arena(layout.workspace_offsets[steps.size()])});
   }
+  std::vector<PlannedStep> planned;
+  for (const Step& step : steps) {
+    planned.push_back({step.node, step.kernel.workspace_bytes != 0});
+  }
+  run_ends = update_runs(planned);
 }
 
 /// What lies outside the arena.
@@ -227,8 +238,14 @@ KernelArgs Plan::State::arguments(const Step& step, const RunState& run) const {
 }
 
 void Plan::State::execute(const RunState& run) {
-  for (const Step& step : steps) {
-    step.kernel.run(arguments(step, run));
+  const auto run_step = [&](const Step& step) { step.kernel.run(arguments(step, run)); };
+  for (std::size_t i = 0; i < steps.size(); i = run_ends[i]) {
+    if (run_ends[i] == i + 1) {
+      run_step(steps[i]);
+      continue;
+    }
+    const Together together(*options.device);
+    for (std::size_t k = i; k < run_ends[i]; ++k) run_step(steps[k]);
   }
 }
 

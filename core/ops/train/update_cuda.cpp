@@ -5,6 +5,7 @@
 #include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/product_cuda.h"
 #include "core/ops/kernels/workspace.h"
+#include "core/ops/together.h"
 #include "core/ops/train/product_update_kernels.h"
 
 namespace graft {
@@ -67,6 +68,36 @@ DeviceUpdate update_of(const KernelRequest& request, UpdateKind kind, int states
   return u;
 }
 
+/// What waits while a Together exists.
+struct Waiting {
+  bool is_open = false;
+  DeviceUpdates updates;
+
+  void flush(Device& device) {
+    updates.run(as_cuda(device).stream());
+    updates.count = 0;
+  }
+};
+thread_local Waiting waiting;
+
+void begin_together(Device&) {
+  waiting.is_open = true;
+}
+
+void end_together(Device& device) {
+  waiting.flush(device);
+  waiting.is_open = false;
+}
+
+void run_or_wait(const DeviceUpdate& update, Device& device) {
+  if (!waiting.is_open || update.size == 0) return update.run(as_cuda(device).stream());
+  DeviceUpdates& all = waiting.updates;
+  const bool fits =
+      all.count < DeviceUpdates::kMost && (all.count == 0 || all.updates[0].kind == update.kind);
+  if (!fits) waiting.flush(device);
+  all.updates[all.count++] = update;
+}
+
 template <UpdateKind kind>
 Kernel make_update(KernelRequest& request) {
   const bool is_bf16 = request.dtype(1) == DType::bf16;
@@ -74,10 +105,10 @@ Kernel make_update(KernelRequest& request) {
   constexpr int kStates = DeviceUpdate::kMostStates;
   DeviceUpdate u = update_of(request, kind, kStates);
   u.gradient_is_bf16 = is_bf16;
-  return [u, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+  return [u, device = &request.device()](const KernelArgs& args) {
     DeviceUpdate call = u;
     take_memory(args, kStates, args.inputs[1], call);
-    call.run(stream);
+    run_or_wait(call, *device);
   };
 }
 
@@ -145,6 +176,7 @@ void add_product_updates(KernelRegistry& registry, std::string_view name) {
 }  // namespace
 
 void register_update_cuda(KernelRegistry& registry) {
+  set_together_hooks(DeviceKind::cuda, {begin_together, end_together});
   add_cuda_kernels(registry, "plain",
                    {{"SgdUpdate", make_update<UpdateKind::sgd>, kInternalDomain},
                     {"AdamUpdate", make_update<UpdateKind::adam>, kInternalDomain},
