@@ -37,13 +37,27 @@ elseif(GRAFT_CUDA STREQUAL "EMULATED")
   endif()
 endif()
 
+# cuBLASLt and cuDNN: headers to compile with; the libraries are loaded when a card is used, and what
+# they are not there for, our own kernels do.
+if(NOT GRAFT_CUDA STREQUAL "OFF")
+  foreach(header IN ITEMS cublasLt.h cudnn.h)
+    find_path(GRAFT_${header} ${header} HINTS ENV CUDA_PATH /usr/local/cuda
+              "${GRAFT_PREFIX}/cuda/nvidia/cu13" "${GRAFT_PREFIX}/cuda/nvidia/cudnn"
+              PATH_SUFFIXES include)
+    if(NOT GRAFT_${header})
+      message(FATAL_ERROR "GRAFT_CUDA is ${GRAFT_CUDA}, but ${header} was not found: call "
+                          "scripts/setup --cuda, or set GRAFT_${header} to its folder")
+    endif()
+  endforeach()
+endif()
+
 # graft_cuda_sources(<variable> [folder...]): adds and removes what graft_sources leaves to us.
 function(graft_cuda_sources variable)
   set(sources "${${variable}}")
   if(GRAFT_CUDA STREQUAL "OFF")
     set(kept ${sources})
     list(FILTER kept INCLUDE REGEX "/no_cuda\\.cpp$")
-    list(FILTER sources EXCLUDE REGEX "_cuda\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_(cuda|cudnn)\\.cpp$")
     list(APPEND sources ${kept})
   else()
     list(FILTER sources EXCLUDE REGEX "/no_cuda\\.cpp$")
@@ -67,6 +81,8 @@ function(graft_use_cuda target)
     return()
   endif()
   set(simt "${PROJECT_SOURCE_DIR}/core/device/cuda/simt")
+  target_include_directories(${target} SYSTEM PRIVATE "${GRAFT_cublasLt.h}" "${GRAFT_cudnn.h}")
+  target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
   if(GRAFT_CUDA STREQUAL "ON")
     target_include_directories(${target} PRIVATE "${simt}/nvcc")
     target_link_libraries(${target} PRIVATE CUDA::cudart_static)

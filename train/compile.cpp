@@ -121,6 +121,16 @@ void share_with_file(const TrainableModel& trainable, Model& model) {
   }
 }
 
+namespace {
+
+/// The CPU has no TF32.
+Precision precision_on(const TrainOptions& options) {
+  const bool is_cpu = device(options.device).kind() == DeviceKind::cpu;
+  return is_cpu && options.precision == Precision::tf32 ? Precision::f32 : options.precision;
+}
+
+}  // namespace
+
 CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
                             const CompileRequest& request) {
   const bool trains = request.kind != StepKind::evaluate;
@@ -129,7 +139,7 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   passes::PassContext context{
       .device = device(options.device),
       .purpose = trains ? passes::Purpose::training : passes::Purpose::evaluation,
-      .precision = trains ? options.precision : Precision::f32,
+      .precision = trains ? precision_on(options) : Precision::f32,
       .seed = options.seed,
       .frozen = request.trained.updates.frozen(request.updates),
       .input_types = step.input_types(request.inputs, request.targets),

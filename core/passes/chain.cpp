@@ -7,6 +7,7 @@
 #include "core/ops/chain_limits.h"
 #include "core/ops/infer.h"
 #include "core/ops/kernel.h"
+#include "core/ops/registry.h"
 
 namespace graft::passes {
 namespace {
@@ -63,10 +64,27 @@ bool contains(const Links& links, const Node* node) {
   return std::ranges::find(links, node) != links.end();
 }
 
+namespace {
+
+/// Kernels of other ops are not made for it: that may take long.
+bool runs_in_device_chains(const Node& node, Device& device) {
+  const auto kernels =
+      KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain());
+  const auto is_chains = [](const KernelDef& def) { return def.name == kDeviceChainKernel; };
+  return std::ranges::any_of(kernels, is_chains) &&
+         find_kernel(node, device).name == kDeviceChainKernel;
+}
+
+}  // namespace
+
 bool is_link(const Node& node, Device& device) {
   const Value* const result = node.output(0);
-  return node.output_count() == 1 && result != nullptr && node.input_count() > 0 &&
-         node.input_count() <= kMostLinkInputs && find_run_function(node, device);
+  if (node.output_count() != 1 || result == nullptr || node.input_count() == 0 ||
+      node.input_count() > kMostLinkInputs) {
+    return false;
+  }
+  return device.kind() == DeviceKind::cpu ? static_cast<bool>(find_run_function(node, device))
+                                          : runs_in_device_chains(node, device);
 }
 
 std::vector<Value*> operands_of(const Links& links) {
@@ -94,15 +112,41 @@ std::vector<Value*> results_of(const Links& links) {
   return results;
 }
 
+namespace {
+
+/// A card holds a chain's values in registers, so there are few; how long its operands' runs are is
+/// all the same to it.
+bool fits_device(const Links& links, std::size_t inputs) {
+  std::vector<const Value*> constants;
+  bool has_clip = false;
+  for (const Node* link : links) {
+    has_clip = has_clip || link->is("Clip");
+    for (const Value* input : link->inputs()) {
+      const bool is_new = std::ranges::find(constants, input) == constants.end();
+      if (input != nullptr && is_new && is_scalar_constant(input)) constants.push_back(input);
+    }
+  }
+  const std::size_t operands = inputs + constants.size();
+  return operands <= kMostDeviceChainOperands &&
+         operands + (has_clip ? 2 : 0) + links.size() <= kMostDeviceChainValues &&
+         links.back()->output(0)->known_shape().rank() <= kMostDeviceChainAxes;
+}
+
+}  // namespace
+
 bool fits_chain(const Links& links, const std::vector<Value*>& inputs,
-                const std::vector<Value*>& results) {
+                const std::vector<Value*>& results, const Device& device) {
   std::size_t values = links.size();
   for (const Node* link : links) values += link->inputs().size();
   const auto is_long = [&](const Value* input) {
     return has_long_runs(*input, *links.back()->output(0));
   };
-  return values <= kMostChainValues && inputs.size() <= kMostChainInputs && !results.empty() &&
-         results.size() <= kMostChainInputs && std::ranges::all_of(inputs, is_long);
+  if (values > kMostChainValues || inputs.size() > kMostChainInputs || results.empty() ||
+      results.size() > kMostChainInputs) {
+    return false;
+  }
+  return device.kind() == DeviceKind::cpu ? std::ranges::all_of(inputs, is_long)
+                                          : fits_device(links, inputs.size());
 }
 
 Node* add_chain(Graph& graph, const NewChain& chain, Node* before) {

@@ -13,7 +13,7 @@ using Links = std::vector<Node*>;
 
 bool contains(const Links& links, const Node* node);
 
-/// Whether the device computes the node run by run, so that a chain may hold it.
+/// Whether a chain on the device may hold the node.
 bool is_link(const Node& node, Device& device);
 
 /// What the links read from outside, each value once; constants of one element are left out: they
@@ -23,9 +23,9 @@ std::vector<Value*> operands_of(const Links& links);
 /// What others read of the links.
 std::vector<Value*> results_of(const Links& links);
 
-/// Whether one chain holds that many links, inputs and results, and is worth it.
+/// Whether one chain on the device holds that many links, inputs and results, and is worth it.
 bool fits_chain(const Links& links, const std::vector<Value*>& inputs,
-                const std::vector<Value*>& results);
+                const std::vector<Value*>& results, const Device& device);
 
 /// A node that is to take the place of links.
 struct NewChain {

@@ -61,6 +61,12 @@ bool is_exact(const Value* value) {
   return static_cast<float>(BFloat16(number)) == number;
 }
 
+/// On other devices too few ops have kernels for bf16: there, products alone compute in it, and the
+/// Casts round them join the chains of their neighbours.
+bool takes_followers(const Device& device) {
+  return device.kind() == DeviceKind::cpu;
+}
+
 /// Whether the node reads rounded numbers and, beside them, only what may well be rounded.
 bool follows_rounded(const Node& node, const OpDef& def) {
   const bool takes_bias = def.layout.kind == LayoutRule::Kind::elementwise;
@@ -73,7 +79,7 @@ bool follows_rounded(const Node& node, const OpDef& def) {
   return reads_rounded;
 }
 
-bool gains(const Node& node) {
+bool gains(const Node& node, const Device& device) {
   const OpDef* const def = OpRegistry::instance().find(node);
   if (def == nullptr || !is_f32(node.output(0))) return false;
   using Kind = MixedPrecision::Kind;
@@ -81,7 +87,7 @@ bool gains(const Node& node) {
     case Kind::product:
       return pays(node);
     case Kind::follows:
-      return follows_rounded(node, *def);
+      return takes_followers(device) && follows_rounded(node, *def);
     case Kind::never:
       break;
   }
@@ -127,14 +133,14 @@ class Narrowing {
 
 }  // namespace
 
-bool compute_in_bf16(Graph& graph) {
+bool compute_in_bf16(Graph& graph, Device& device) {
   Narrowing narrowing(graph);
   bool changed = false;
   Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
   while (next != nullptr) {
     Node& node = *next;
     next = graph.next(&node);
-    if (!gains(node)) continue;
+    if (!gains(node, device)) continue;
     narrowing.narrow(node);
     changed = true;
   }

@@ -114,7 +114,7 @@ class Chains {
         if (input != nullptr && is_updated_between(*link, *links.back(), input)) return false;
       }
     }
-    return fits_chain(links, operands_of(links), results_of(links));
+    return fits_chain(links, operands_of(links), results_of(links), device_);
   }
 
   bool is_updated_between(const Node& from, const Node& to, Value* value) const {

@@ -133,7 +133,7 @@ class Updates {
       if (is_updated_from(operand, start, assigns)) return false;
       chain.inputs.push_back(operand);
     }
-    if (!fits_chain(chain.links, chain.inputs, chain.results)) return false;
+    if (!fits_chain(chain.links, chain.inputs, chain.results, device_)) return false;
     position_[add_chain(graph_, chain, assigns.back())] = place;
     for (Node* assign : assigns) graph_.remove(assign);
     for (auto link = chain.links.rbegin(); link != chain.links.rend(); ++link) graph_.remove(*link);

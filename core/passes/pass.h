@@ -120,9 +120,13 @@ bool fuse_feed_forward(Graph& graph);
 bool pool_before_relu(Graph& graph);
 
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
-/// Casts round them, and what follows them; the rest, and so the parameters, stay f32. Before
-/// gradients are added: those pass through the Casts.
-bool compute_in_bf16(Graph& graph);
+/// Casts round them, and on the CPU what follows them; the rest, and so the parameters, stay f32.
+/// Before gradients are added: those pass through the Casts.
+bool compute_in_bf16(Graph& graph, Device& device);
+
+/// Allows tensor cores to round the operands of f32 products and convolutions (core/ops/tf32.h).
+/// Behind all passes that make such nodes; for the CPU it does nothing.
+bool compute_in_tf32(Graph& graph, Device& device);
 
 /// Makes Relu and Clip with constant bounds part of the training BatchNormalization before them, in
 /// a graph that holds the gradients of both: neither then passes over memory by itself.

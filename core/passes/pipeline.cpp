@@ -27,6 +27,12 @@ bool on(Graph& graph, PassContext& context) {
   }
 }
 
+/// A pass for the CPU alone: cards take updates together, so there they stay at the end.
+template <auto kPass>
+bool on_cpu(Graph& graph, PassContext& context) {
+  return context.device.kind() == DeviceKind::cpu && on<kPass>(graph, context);
+}
+
 /// A list as a pass of another.
 template <const Pipeline& kPipeline>
 bool all(Graph& graph, PassContext& context) {
@@ -148,6 +154,7 @@ constexpr Pass kWholeStepPasses[] = {
      .run = on<fuse_product_updates>,
      .purpose = kForTraining,
      .makes = "SgdProductUpdate"},
+    {.name = "compute_in_tf32", .run = on<compute_in_tf32>, .precision = Precision::tf32},
 };
 
 // Other runtimes know none of our ops, so nothing is fused.
@@ -164,9 +171,11 @@ constexpr Pass kExportedStepPasses[] = {
 };
 
 constexpr Pass kPlanningPasses[] = {
-    {"choose_layouts", on<choose_layouts>}, {"fuse_addends", on<fuse_addends>},
-    {"fuse_updates", on<fuse_updates>},     {"fuse_chains", on<fuse_chains>},
-    {"move_updates", on<move_updates>},
+    {"choose_layouts", on<choose_layouts>},
+    {"fuse_addends", on<fuse_addends>},
+    {.name = "fuse_updates", .run = on<fuse_updates>, .makes = "UpdateChain"},
+    {.name = "fuse_chains", .run = on<fuse_chains>, .makes = "ElementwiseChain"},
+    {"move_updates", on_cpu<move_updates>},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/base/pointer_map.h"
 #include "core/graph/order.h"
 #include "core/ops/table_limit.h"
+#include "core/ops/together.h"
 #include "core/passes/pass.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena.h"
@@ -16,6 +17,7 @@
 #include "core/runtime/nan_watch.h"
 #include "core/runtime/plan_kernels.h"
 #include "core/runtime/residency.h"
+#include "core/runtime/update_runs.h"
 
 namespace graft {
 namespace {
@@ -52,6 +54,7 @@ struct Plan::State {
   Arena layout;
   Tensor arena;
   std::vector<Step> steps;
+  std::vector<std::size_t> run_ends;  // by step: where those end that are taken together with it
   std::vector<void*> pointers;
   std::vector<Patch> patches;
   std::vector<void*> bound_inputs;
@@ -61,6 +64,7 @@ struct Plan::State {
   std::vector<std::vector<Dead>> dead_after;  // only when poisoning
   bool profiling = false;
   std::vector<double> seconds;
+  bool has_run = false;
   std::unique_ptr<Replay> replay;  // of `execute`; the last, since it holds addresses of the rest
 
   Arena fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::PassContext& context);
@@ -79,6 +83,7 @@ struct Plan::State {
   std::vector<Tensor> operands(const Step& step, bool of_outputs) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
+  void start(const RunState& run);
   void run(std::span<const Tensor> given, const RunState& run);
 };
 
@@ -87,10 +92,13 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
   const bool has_budget = options.memory_budget != 0;
   const bool may_repeat = has_budget || options.repeated_share > 0;
   const std::size_t enough = has_budget ? options.memory_budget : options.ample_bytes;
+  // Cards take updates together: they stand at the end, and gradients wait for them.
+  const bool gathers = options.device->kind() != DeviceKind::cpu;
+  if (gathers) gather_updates(*graph);
   const std::vector<Node*> order = node_order(*graph);
   Arena whole;
   passes::run_stage("order_for_memory", *graph, context, [&] {
-    whole = order_and_plan(*graph, workspaces);
+    whole = gathers ? plan_arena(*graph, workspaces) : order_and_plan(*graph, workspaces);
     return node_order(*graph) != order;
   });
   if (!may_repeat || whole.bytes <= enough) return whole;
@@ -131,6 +139,11 @@ void Plan::State::prepare(passes::PassContext& context) {
                      static_cast<std::size_t>(node->output_count()),
                      in_arena(layout.workspace_offsets[steps.size()])});
   }
+  std::vector<PlannedStep> planned;
+  for (const Step& step : steps) {
+    planned.push_back({step.node, step.kernel.workspace_bytes != 0});
+  }
+  run_ends = update_runs(planned);
 }
 
 /// What lies outside the arena.
@@ -242,8 +255,14 @@ std::vector<Tensor> Plan::State::operands(const Step& step, bool of_outputs) con
 }
 
 void Plan::State::execute(const RunState& run) {
-  for (const Step& step : steps) {
-    step.kernel.run(arguments(step, run));
+  const auto run_step = [&](const Step& step) { step.kernel.run(arguments(step, run)); };
+  for (std::size_t i = 0; i < steps.size(); i = run_ends[i]) {
+    if (run_ends[i] == i + 1) {
+      run_step(steps[i]);
+      continue;
+    }
+    const Together together(*options.device);
+    for (std::size_t k = i; k < run_ends[i]; ++k) run_step(steps[k]);
   }
 }
 
@@ -270,6 +289,20 @@ void Plan::State::execute_with_checks(const RunState& run) {
   if (options.debug_nan) watch.end(outputs);
 }
 
+/// The first run is a plain one: libraries load their kernels then, which no recording may hold.
+void Plan::State::start(const RunState& run) {
+  if (has_run && options.records) {
+    options.records = false;
+    replay = options.device->record([this] { execute(*slots->run_state()); });
+  }
+  has_run = true;
+  if (replay != nullptr) {
+    replay->start();
+  } else {
+    execute(run);
+  }
+}
+
 void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
   const DenormalsFlushed flushed;
   const auto turn = options.device->take_turn();
@@ -283,10 +316,8 @@ void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
   const RunState& state = slots ? *slots->run_state() : run;
   if (options.poison || options.debug_nan || profiling) {
     execute_with_checks(state);
-  } else if (replay != nullptr) {
-    replay->start();
   } else {
-    execute(state);
+    start(state);
   }
   options.device->synchronize();
 }
@@ -309,11 +340,6 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   state_->connect();
   state_->view_outputs(false);
   if (options.poison) state_->collect_dead();
-  if (options.records) {
-    const auto turn = options.device->take_turn();
-    State& s = *state_;
-    s.replay = options.device->record([&s] { s.execute(*s.slots->run_state()); });
-  }
 }
 
 Plan::~Plan() = default;

@@ -40,6 +40,13 @@ bool is_bf16(const std::string& precision, const char* what) {
   fail(ErrorKind::argument, what, " is '", precision, "', wanted f32 or bf16");
 }
 
+Precision precision_of(const std::string& precision) {
+  if (precision == "f32") return Precision::f32;
+  if (precision == "tf32") return Precision::tf32;
+  if (precision == "bf16") return Precision::bf16;
+  fail(ErrorKind::argument, "precision is '", precision, "', wanted f32, tf32 or bf16");
+}
+
 /// What training sees of the judged model.
 struct Judged {
   std::vector<std::string> input_names;
@@ -140,8 +147,7 @@ TrainOptions options_of(const nb::dict& given) {
   get("memory", options.memory_budget);
   get("debug_nan", options.debug_nan);
   options.schedule = nb::cast<Schedule>(given["schedule"]);
-  const bool in_bf16 = is_bf16(nb::cast<std::string>(given["precision"]), "precision");
-  options.precision = in_bf16 ? Precision::bf16 : Precision::f32;
+  options.precision = precision_of(nb::cast<std::string>(given["precision"]));
   const bool state = is_bf16(nb::cast<std::string>(given["state_precision"]), "state_precision");
   options.state_precision = state ? StatePrecision::bf16 : StatePrecision::f32;
   return options;

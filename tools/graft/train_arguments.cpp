@@ -11,15 +11,18 @@ namespace graft::cli {
 namespace {
 
 template <class Precision>
-void add_precision(CLI::App& app, const char* name, Precision& precision, const char* help) {
-  const std::map<std::string, Precision> names{{"f32", Precision::f32}, {"bf16", Precision::bf16}};
-  const auto choose = [names, name, &precision](const std::string& text) {
+void add_precision(CLI::App& app, const char* name, Precision& precision,
+                   const std::map<std::string, Precision>& names, const char* help) {
+  std::string valid;
+  for (const auto& [word, value] : names) valid += (valid.empty() ? "" : "|") + word;
+  const auto choose = [names, valid, name, &precision](const std::string& text) {
     const auto at = names.find(text);
-    if (at == names.end())
-      throw CLI::ValidationError(name, "'" + text + "' is neither f32 nor bf16");
+    if (at == names.end()) {
+      throw CLI::ValidationError(name, "'" + text + "' is none of " + valid);
+    }
     precision = at->second;
   };
-  app.add_option_function<std::string>(name, choose, help)->type_name("f32|bf16");
+  app.add_option_function<std::string>(name, choose, help)->type_name(valid);
 }
 
 /// "NAME[:SETTING=NUMBER]...". Throws Error{argument} naming what is not understood.
@@ -178,13 +181,16 @@ std::vector<ParameterGroup> scheduled_groups(const ScheduleArguments& arguments,
 
 void add_arguments(CLI::App& app, StatePrecision& precision) {
   add_precision(app, "--state-precision", precision,
+                {{"f32", StatePrecision::f32}, {"bf16", StatePrecision::bf16}},
                 "of what the optimizer keeps for each parameter; bf16 takes half the memory and is "
                 "rounded stochastically");
 }
 
 void add_arguments(CLI::App& app, Precision& precision) {
   const OptionGroup group(app, "Machine");
-  add_precision(app, "--precision", precision, "of matrix products and convolutions; sums are f32");
+  add_precision(app, "--precision", precision,
+                {{"f32", Precision::f32}, {"tf32", Precision::tf32}, {"bf16", Precision::bf16}},
+                "of matrix products and convolutions; sums are f32; tf32: on cards");
 }
 
 void add_arguments(CLI::App& app, ParameterArguments& arguments) {

@@ -5,6 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/device/cuda/check.h"
+#include "core/device/cuda/convolution.h"
+#include "core/device/cuda/cublaslt.h"
 #include "core/device/cuda_devices.h"
 
 namespace graft {
@@ -39,11 +41,11 @@ CudaDevice::CudaDevice(int index) : index_(index), name_(cuda_device_name(index)
   use();
   cudaDeviceProp card;
   check(cudaGetDeviceProperties(&card, index), "reading the card's properties");
-  description_ = text(static_cast<const char*>(card.name), ", ", card.totalGlobalMem >> 20,
-                      " MiB, compute capability ", card.major, ".", card.minor);
+  card_ = text(static_cast<const char*>(card.name), ", ", card.totalGlobalMem >> 20,
+               " MiB, compute capability ", card.major, ".", card.minor);
   if (10 * card.major + card.minor < kOldestCapability) {
-    fail(ErrorKind::device, name_, ": ", description_, ", wanted at least ", kOldestCapability / 10,
-         ".", kOldestCapability % 10);
+    fail(ErrorKind::device, name_, ": ", card_, ", wanted at least ", kOldestCapability / 10, ".",
+         kOldestCapability % 10);
   }
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
 }
@@ -54,6 +56,10 @@ void CudaDevice::use() const {
 
 void CudaDevice::check(cudaError_t error, std::string_view what) const {
   check_cuda(error, name_, what);
+}
+
+std::string CudaDevice::description() const {
+  return text(card_, "; ", describe_cublaslt(), "; ", describe_convolution_library());
 }
 
 void* CudaDevice::allocate(std::size_t bytes) {
@@ -90,8 +96,14 @@ void CudaDevice::copy_to_host(void* target, const void* source, std::size_t byte
 void CudaDevice::synchronize() {
   const auto turn = take_turn();
   use();
+  if (!failure_.empty()) fail(ErrorKind::device, name_, ": ", std::exchange(failure_, {}));
   check(cudaGetLastError(), "starting a kernel");
   check(cudaStreamSynchronize(stream_), "waiting for the device");
+}
+
+void CudaDevice::note_failure(std::string what) {
+  const auto turn = take_turn();
+  if (failure_.empty()) failure_ = std::move(what);
 }
 
 void CudaDevice::copy_async(void* target, const void* source, std::size_t bytes) {

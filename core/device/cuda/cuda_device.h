@@ -22,7 +22,8 @@ class CudaDevice final : public Device {
   DeviceKind kind() const override { return DeviceKind::cuda; }
   /// "cuda:0"; "cuda:emulated".
   std::string name() const override { return name_; }
-  std::string description() const override { return description_; }
+  /// Card, memory, compute capability, and the versions of the libraries, which are loaded for it.
+  std::string description() const override;
 
   void* allocate(std::size_t bytes) override;
   void deallocate(void* memory) noexcept override;
@@ -40,14 +41,19 @@ class CudaDevice final : public Device {
 
   cudaStream_t stream() const { return stream_; }
 
- private:
+  /// Makes it the one that CUDA's calls of this thread are about.
   void use() const;
+  /// For kernels, which do not throw: the next call that waits throws Error{device} with it.
+  void note_failure(std::string what);
+
+ private:
   void check(cudaError_t error, std::string_view what) const;
 
   int index_;
   std::string name_;
-  std::string description_;
+  std::string card_;
   cudaStream_t stream_ = nullptr;
+  std::string failure_;
   std::recursive_mutex mutex_;
 };
 

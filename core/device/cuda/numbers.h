@@ -34,4 +34,34 @@ __device__ inline void set_float(BFloat16& y, float x) {
       static_cast<std::uint16_t>(nan ? (u >> 16) | 0x40U : (u + 0x7fffU + ((u >> 16) & 1U)) >> 16);
 }
 
+/// In what numbers of a type are summed: themselves, but bf16 in f32.
+template <class T>
+struct Summed {
+  using type = T;
+};
+template <>
+struct Summed<BFloat16> {
+  using type = float;
+};
+
+__device__ inline float summand(float x) {
+  return x;
+}
+__device__ inline double summand(double x) {
+  return x;
+}
+__device__ inline float summand(BFloat16 x) {
+  return as_float(x);
+}
+
+__device__ inline void set_sum(float& y, float x) {
+  y = x;
+}
+__device__ inline void set_sum(double& y, double x) {
+  y = x;
+}
+__device__ inline void set_sum(BFloat16& y, float x) {
+  set_float(y, x);
+}
+
 }  // namespace graft

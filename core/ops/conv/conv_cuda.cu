@@ -3,6 +3,8 @@
 // sums over all positions; their pieces are made side by side and joined in order.
 #include <algorithm>
 
+#include "core/device/cuda/numbers.h"
+#include "core/ops/conv/conv_cuda.h"
 #include "core/ops/kernels/conv_geometry.h"
 #include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/items_cuda.h"
@@ -114,6 +116,7 @@ __device__ int output_position(const Sizes& s, int at, int tap) {
 /// input under the windows. An entry is a group.
 template <class T>
 struct Forward {
+  using Sum = typename Summed<T>::type;
   Sizes s;
   const T* x;
   const T* w;
@@ -126,24 +129,24 @@ struct Forward {
   bool b_is_inner_contiguous = false;
 
   __device__ int entry(std::int64_t index) const { return static_cast<int>(index); }
-  __device__ T a(int group, std::int64_t row, std::int64_t inner) const {
-    return w[(group * m + row) * k + inner];
+  __device__ Sum a(int group, std::int64_t row, std::int64_t inner) const {
+    return summand(w[(group * m + row) * k + inner]);
   }
-  __device__ T b(int group, std::int64_t inner, std::int64_t column) const {
+  __device__ Sum b(int group, std::int64_t inner, std::int64_t column) const {
     const int c = static_cast<int>(inner) / s.taps();
     const int sample = static_cast<int>(column) / s.output_plane();
     const int at = input_position(s, static_cast<int>(column) % s.output_plane(),
                                   static_cast<int>(inner) % s.taps());
-    if (at < 0) return T{0};
+    if (at < 0) return Sum{0};
     const int plane = (sample * s.groups + group) * s.inputs + c;
-    return x[static_cast<std::int64_t>(plane) * s.input_plane() + at];
+    return summand(x[static_cast<std::int64_t>(plane) * s.input_plane() + at]);
   }
-  __device__ void store(int group, std::int64_t row, std::int64_t column, T sum) const {
+  __device__ void store(int group, std::int64_t row, std::int64_t column, Sum sum) const {
     const int channel = group * s.outputs + static_cast<int>(row);
     const int sample = static_cast<int>(column) / s.output_plane();
     const std::int64_t plane = static_cast<std::int64_t>(sample) * s.groups * s.outputs + channel;
-    y[plane * s.output_plane() + static_cast<int>(column) % s.output_plane()] =
-        bias == nullptr ? sum : sum + bias[channel];
+    if (bias != nullptr) sum += summand(bias[channel]);
+    set_sum(y[plane * s.output_plane() + static_cast<int>(column) % s.output_plane()], sum);
   }
 };
 
@@ -151,6 +154,7 @@ struct Forward {
 /// position. An entry is a group.
 template <class T>
 struct Backward {
+  using Sum = typename Summed<T>::type;
   Sizes s;
   const T* dy;
   const T* w;
@@ -164,27 +168,27 @@ struct Backward {
   bool b_is_inner_contiguous = false;
 
   __device__ int entry(std::int64_t index) const { return static_cast<int>(index); }
-  __device__ T a(int group, std::int64_t row, std::int64_t inner) const {
+  __device__ Sum a(int group, std::int64_t row, std::int64_t inner) const {
     const int channel = group * s.outputs + static_cast<int>(inner) / s.taps();
-    return w[(channel * m + row) * s.taps() + static_cast<int>(inner) % s.taps()];
+    return summand(w[(channel * m + row) * s.taps() + static_cast<int>(inner) % s.taps()]);
   }
-  __device__ T b(int group, std::int64_t inner, std::int64_t column) const {
+  __device__ Sum b(int group, std::int64_t inner, std::int64_t column) const {
     const int channel = group * s.outputs + static_cast<int>(inner) / s.taps();
     const int sample = static_cast<int>(column) / s.input_plane();
     const int at = output_position(s, static_cast<int>(column) % s.input_plane(),
                                    static_cast<int>(inner) % s.taps());
-    if (at < 0) return T{0};
+    if (at < 0) return Sum{0};
     const std::int64_t plane = static_cast<std::int64_t>(sample) * s.groups * s.outputs + channel;
-    return dy[plane * s.output_plane() + at];
+    return summand(dy[plane * s.output_plane() + at]);
   }
-  __device__ void store(int group, std::int64_t row, std::int64_t column, T sum) const {
+  __device__ void store(int group, std::int64_t row, std::int64_t column, Sum sum) const {
     const int channel = group * s.inputs + static_cast<int>(row);
     const int sample = static_cast<int>(column) / s.input_plane();
     const std::int64_t plane = static_cast<std::int64_t>(sample) * s.groups * s.inputs + channel;
     const std::int64_t at = plane * s.input_plane() + static_cast<int>(column) % s.input_plane();
-    if (addend != nullptr) sum += addend[at];
-    if (bias != nullptr) sum += bias[channel];
-    dx[at] = sum;
+    if (addend != nullptr) sum += summand(addend[at]);
+    if (bias != nullptr) sum += summand(bias[channel]);
+    set_sum(dx[at], sum);
   }
 };
 
@@ -192,10 +196,11 @@ struct Backward {
 /// positions of a piece, which go over the batch too. An entry is a piece of a group.
 template <class T>
 struct WeightPieces {
+  using Sum = typename Summed<T>::type;
   Sizes s;
   const T* x;
   const T* dy;
-  T* sums;  ///< [piece, dw]
+  Sum* sums;  ///< [piece, dw]
   std::int64_t pieces;
   std::int64_t positions = static_cast<std::int64_t>(s.batch) * s.output_plane();
   std::int64_t m = s.outputs;
@@ -213,31 +218,31 @@ struct WeightPieces {
     const std::int64_t piece = index / s.groups;
     return {static_cast<int>(index % s.groups), piece, static_cast<int>(piece * k)};
   }
-  __device__ T a(const Entry& e, std::int64_t row, std::int64_t inner) const {
+  __device__ Sum a(const Entry& e, std::int64_t row, std::int64_t inner) const {
     const int at = e.first + static_cast<int>(inner);
-    if (at >= positions) return T{0};
+    if (at >= positions) return Sum{0};
     const int channel = e.group * s.outputs + static_cast<int>(row);
     const std::int64_t plane =
         static_cast<std::int64_t>(at / s.output_plane()) * s.groups * s.outputs + channel;
-    return dy[plane * s.output_plane() + at % s.output_plane()];
+    return summand(dy[plane * s.output_plane() + at % s.output_plane()]);
   }
-  __device__ T b(const Entry& e, std::int64_t inner, std::int64_t column) const {
+  __device__ Sum b(const Entry& e, std::int64_t inner, std::int64_t column) const {
     const int at = e.first + static_cast<int>(inner);
-    if (at >= positions) return T{0};
+    if (at >= positions) return Sum{0};
     const int c = static_cast<int>(column) / s.taps();
     const int from = input_position(s, at % s.output_plane(), static_cast<int>(column) % s.taps());
-    if (from < 0) return T{0};
+    if (from < 0) return Sum{0};
     const int plane = (at / s.output_plane() * s.groups + e.group) * s.inputs + c;
-    return x[static_cast<std::int64_t>(plane) * s.input_plane() + from];
+    return summand(x[static_cast<std::int64_t>(plane) * s.input_plane() + from]);
   }
-  __device__ void store(const Entry& e, std::int64_t row, std::int64_t column, T sum) const {
+  __device__ void store(const Entry& e, std::int64_t row, std::int64_t column, Sum sum) const {
     sums[((e.piece * s.groups + e.group) * m + row) * n + column] = sum;
   }
 };
 
 template <class T>
 struct JoinPieces {
-  const T* sums;
+  const typename Summed<T>::type* sums;
   T* dw;
   std::int64_t size;
   std::int64_t pieces;
@@ -246,7 +251,7 @@ struct JoinPieces {
     for (std::int64_t piece = 0; piece < pieces; ++piece) {
       total += static_cast<double>(sums[piece * size + i]);
     }
-    dw[i] = static_cast<T>(total);
+    set_sum(dw[i], static_cast<typename Summed<T>::type>(total));
   }
 };
 
@@ -262,21 +267,58 @@ struct SumChannels {
   template <class Team>
   __device__ void operator()(std::int64_t channel, const Team& team) const {
     const double sum = team_sum(team, count, [&](std::int64_t i) {
-      return static_cast<double>(dy[(i / plane * channels + channel) * plane + i % plane]);
+      const T one = dy[(i / plane * channels + channel) * plane + i % plane];
+      return static_cast<double>(summand(one));
     });
-    if (team.rank == 0) db[channel] = static_cast<T>(sum);
+    if (team.rank == 0) set_sum(db[channel], static_cast<typename Summed<T>::type>(sum));
   }
 };
+
+using Types = TypeList<float, double, BFloat16>;
+
+template <class T>
+struct AddToChannels {
+  const T* bias;
+  T* y;
+  std::int64_t channels;
+  std::int64_t plane;
+  __device__ void operator()(std::int64_t i) const {
+    set_sum(y[i], summand(y[i]) + summand(bias[i / plane % channels]));
+  }
+};
+
+}  // namespace
+
+template <class T>
+void add_to_channels(const ChannelPlanes& y, const T* bias, T* data, cudaStream_t stream) {
+  start_items(AddToChannels<T>{bias, data, y.channels, y.plane}, y.batch * y.channels * y.plane,
+              stream);
+}
+
+template <class T>
+void sum_channels(const ChannelPlanes& dy, const T* data, T* db, cudaStream_t stream) {
+  const std::int64_t count = dy.batch * dy.plane;
+  start_rows(SumChannels<T>{data, db, dy.channels, dy.plane, count}, dy.channels, count, true,
+             stream);
+}
+
+template void add_to_channels(const ChannelPlanes&, const float*, float*, cudaStream_t);
+template void add_to_channels(const ChannelPlanes&, const BFloat16*, BFloat16*, cudaStream_t);
+template void sum_channels(const ChannelPlanes&, const float*, float*, cudaStream_t);
+template void sum_channels(const ChannelPlanes&, const BFloat16*, BFloat16*, cudaStream_t);
+
+namespace {
 
 Kernel make_conv(KernelRequest& request) {
   const ConvGeometry g(request.node(), request.shape(0), request.shape(1), request.output().shape);
   if (!Sizes::fit(g)) return {};
   const Sizes sizes(g);
-  return cuda_float_kernel(request, [sizes]<class T>(const KernelArgs& args, cudaStream_t stream) {
-    const Forward<T> forward{sizes, args.input<T>(0), args.input<T>(1), args.input<T>(2),
-                             args.output<T>()};
-    start_tiles<T>(forward, sizes.groups, stream);
-  });
+  return cuda_kernel(Types{}, request,
+                     [sizes]<class T>(const KernelArgs& args, cudaStream_t stream) {
+                       const Forward<T> forward{sizes, args.input<T>(0), args.input<T>(1),
+                                                args.input<T>(2), args.output<T>()};
+                       start_tiles<typename Summed<T>::type>(forward, sizes.groups, stream);
+                     });
 }
 
 /// `third`: what the third input is.
@@ -286,17 +328,18 @@ template <Third third>
 Kernel backward_kernel(const KernelRequest& request, const ConvGeometry& g) {
   if (!Sizes::fit(g)) return {};
   const Sizes sizes(g);
-  return cuda_float_kernel(request, [sizes]<class T>(const KernelArgs& args, cudaStream_t stream) {
-    const T* const more = args.input<T>(2);
-    constexpr bool kIsAddend = third == Third::addend;
-    const Backward<T> backward{sizes,
-                               args.input<T>(0),
-                               args.input<T>(1),
-                               kIsAddend ? more : nullptr,
-                               kIsAddend ? nullptr : more,
-                               args.output<T>()};
-    start_tiles<T>(backward, sizes.groups, stream);
-  });
+  return cuda_kernel(Types{}, request,
+                     [sizes]<class T>(const KernelArgs& args, cudaStream_t stream) {
+                       const T* const more = args.input<T>(2);
+                       constexpr bool kIsAddend = third == Third::addend;
+                       const Backward<T> backward{sizes,
+                                                  args.input<T>(0),
+                                                  args.input<T>(1),
+                                                  kIsAddend ? more : nullptr,
+                                                  kIsAddend ? nullptr : more,
+                                                  args.output<T>()};
+                       start_tiles<typename Summed<T>::type>(backward, sizes.groups, stream);
+                     });
 }
 
 Kernel make_conv_input_grad(KernelRequest& request) {
@@ -328,19 +371,16 @@ Kernel make_conv_weight_grad(KernelRequest& request) {
   const Sizes sizes(g);
   const std::int64_t pieces = weight_pieces(sizes);
   const std::int64_t size = request.output().shape.size();
-  const std::int64_t channels = g.groups * g.outputs;
-  const std::int64_t plane = g.output_plane();
-  const std::int64_t count = g.batch * plane;
-  request.need_workspace(bytes_of(request.dtype(), checked_multiply(pieces, size)));
-  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
-    auto* const sums = static_cast<T*>(args.workspace);
+  const ChannelPlanes dy_planes{g.batch, g.groups * g.outputs, g.output_plane()};
+  const DType sum = request.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  request.need_workspace(bytes_of(sum, checked_multiply(pieces, size)));
+  return cuda_kernel(Types{}, request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
+    auto* const sums = static_cast<typename Summed<T>::type*>(args.workspace);
     const T* const dy = args.input<T>(1);
-    start_tiles<T>(WeightPieces<T>{sizes, args.input<T>(0), dy, sums, pieces},
-                   pieces * sizes.groups, stream);
+    start_tiles<typename Summed<T>::type>(
+        WeightPieces<T>{sizes, args.input<T>(0), dy, sums, pieces}, pieces * sizes.groups, stream);
     start_items(JoinPieces<T>{sums, args.output<T>(), size, pieces}, size, stream);
-    T* const db = args.output<T>(1);
-    if (db == nullptr) return;
-    start_rows(SumChannels<T>{dy, db, channels, plane, count}, channels, count, true, stream);
+    if (args.output<T>(1) != nullptr) sum_channels(dy_planes, dy, args.output<T>(1), stream);
   });
 }
 

@@ -10,16 +10,22 @@
 namespace graft {
 
 /// The kernel that calls body.operator()<T>(args, stream), T the element type of input 0; empty
-/// unless that is f32 or f64.
-template <class Body>
-Kernel cuda_float_kernel(const KernelRequest& request, const Body& body) {
+/// unless that is one of `types`.
+template <class Types, class Body>
+Kernel cuda_kernel(Types types, const KernelRequest& request, const Body& body) {
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_dtype(types, request.dtype(), [&]<class T>() {
     kernel = [body, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
       body.template operator()<T>(args, stream);
     };
   });
   return kernel;
+}
+
+/// The same of f32 and f64.
+template <class Body>
+Kernel cuda_float_kernel(const KernelRequest& request, const Body& body) {
+  return cuda_kernel(FloatTypes{}, request, body);
 }
 
 struct CudaKernel {

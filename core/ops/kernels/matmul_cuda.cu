@@ -1,5 +1,7 @@
 #include "core/ops/kernels/matmul_cuda.h"
 
+#include "core/device/cuda/numbers.h"
+#include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/tiles_cuda.h"
 
 namespace graft {
@@ -16,6 +18,7 @@ struct Entry {
 /// A DeviceProduct and the memory of a call.
 template <class T>
 struct Problem {
+  using Sum = typename Summed<T>::type;
   DeviceProduct p;
   const T* a_data;
   const T* b_data;
@@ -37,20 +40,20 @@ struct Problem {
     }
     return at;
   }
-  __device__ T a(const Entry<T>& at, std::int64_t row, std::int64_t inner) const {
-    return at.a[a_is_inner_contiguous ? row * k + inner : inner * m + row];
+  __device__ Sum a(const Entry<T>& at, std::int64_t row, std::int64_t inner) const {
+    return summand(at.a[a_is_inner_contiguous ? row * k + inner : inner * m + row]);
   }
-  __device__ T b(const Entry<T>& at, std::int64_t inner, std::int64_t column) const {
-    return at.b[b_is_inner_contiguous ? column * k + inner : inner * n + column];
+  __device__ Sum b(const Entry<T>& at, std::int64_t inner, std::int64_t column) const {
+    return summand(at.b[b_is_inner_contiguous ? column * k + inner : inner * n + column]);
   }
-  __device__ void store(const Entry<T>& at, std::int64_t row, std::int64_t column, T sum) const {
-    T alpha = static_cast<T>(p.alpha);
-    if (rate != nullptr) alpha *= -*rate;
-    T result = alpha * sum;
+  __device__ void store(const Entry<T>& at, std::int64_t row, std::int64_t column, Sum sum) const {
+    Sum alpha = static_cast<Sum>(p.alpha);
+    if (rate != nullptr) alpha *= -summand(*rate);
+    Sum result = alpha * sum;
     if (c != nullptr) {
-      result += static_cast<T>(p.beta) * c[row * p.c_row + column * p.c_column];
+      result += static_cast<Sum>(p.beta) * summand(c[row * p.c_row + column * p.c_column]);
     }
-    at.y[row * n + column] = result;
+    set_sum(at.y[row * n + column], result);
   }
 };
 
@@ -81,12 +84,33 @@ DeviceProduct::DeviceProduct(const MatMulProblem& problem)
 template <class T>
 void DeviceProduct::run(const T* a, const T* b, const T* c, T* y, const T* rate,
                         cudaStream_t stream) const {
-  start_tiles<T>(Problem<T>{*this, a, b, c, y, rate}, batch, stream);
+  start_tiles<typename Summed<T>::type>(Problem<T>{*this, a, b, c, y, rate}, batch, stream);
+}
+
+namespace {
+
+struct WriteScales {
+  const float* rate;
+  float alpha;
+  float beta;
+  float* scales;
+  __device__ void operator()(std::int64_t) const {
+    scales[0] = -*rate * alpha;
+    scales[1] = beta;
+  }
+};
+
+}  // namespace
+
+void write_scales(const float* rate, float alpha, float beta, float* scales, cudaStream_t stream) {
+  start_items(WriteScales{rate, alpha, beta, scales}, 1, stream);
 }
 
 template void DeviceProduct::run<float>(const float*, const float*, const float*, float*,
                                         const float*, cudaStream_t) const;
 template void DeviceProduct::run<double>(const double*, const double*, const double*, double*,
                                          const double*, cudaStream_t) const;
+template void DeviceProduct::run<BFloat16>(const BFloat16*, const BFloat16*, const BFloat16*,
+                                           BFloat16*, const BFloat16*, cudaStream_t) const;
 
 }  // namespace graft

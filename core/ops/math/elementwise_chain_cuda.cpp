@@ -120,6 +120,12 @@ std::optional<ChainType> chain_type(DType dtype) {
   }
 }
 
+// Clip may need two more operands.
+static_assert(kMostDeviceChainOperands + 2 <= ChainProgram::kMostOperands);
+static_assert(kMostDeviceChainValues <= ChainProgram::kMostSlots);
+static_assert(kMostDeviceChainAxes == ChainProgram::kMostAxes);
+static_assert(kMostChainInputs <= ChainProgram::kMostResults);
+
 /// What does not fit: too many values, axes, or another element type.
 struct DoesNotFit {};
 
@@ -353,9 +359,11 @@ Kernel make_chain(KernelRequest& request) {
 
 void register_elementwise_chain_cuda(KernelRegistry& registry) {
   for (const LinkRow& row : kLinkRows) {
-    add_cuda_kernels(registry, "interpreter", {{row.op, make_link, row.domain}});
+    add_cuda_kernels(registry, kDeviceChainKernel, {{row.op, make_link, row.domain}});
   }
-  add_cuda_kernels(registry, "interpreter", {{"ElementwiseChain", make_chain, kInternalDomain}});
+  add_cuda_kernels(registry, kDeviceChainKernel,
+                   {{"ElementwiseChain", make_chain, kInternalDomain},
+                    {"UpdateChain", make_chain, kInternalDomain}});
 }
 
 }  // namespace graft

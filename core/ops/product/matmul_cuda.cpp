@@ -1,10 +1,11 @@
-#include "core/ops/kernels/matmul_cuda.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/factory_cuda.h"
+#include "core/ops/kernels/product_cuda.h"
 
 namespace graft {
 namespace {
 
+template <ProductBy by>
 Kernel make_product(KernelRequest& request) {
   const MatMulProblem problem(request);
   if (problem.is_empty) return [](const KernelArgs&) {};
@@ -16,19 +17,28 @@ Kernel make_product(KernelRequest& request) {
     product.c_row = steps[0];
     product.c_column = steps[1];
   }
-  return cuda_float_kernel(request, [=]<class T>(const KernelArgs& args, cudaStream_t stream) {
-    product.run<T>(args.input<T>(0), args.input<T>(1), adds ? args.input<T>(2) : nullptr,
-                   args.output<T>(), nullptr, stream);
-  });
+  const CudaProduct prepared = prepare_product(product, request, by, /*has_rate=*/false);
+  if (!prepared.run) return {};
+  request.need_workspace(prepared.workspace_bytes);
+  return [run = prepared.run, adds](const KernelArgs& args) {
+    run(args.input<void>(0), args.input<void>(1), adds ? args.input<void>(2) : nullptr,
+        args.output<void>(), nullptr, args.workspace);
+  };
+}
+
+template <ProductBy by>
+void add_products(KernelRegistry& registry, std::string_view name) {
+  add_cuda_kernels(registry, name,
+                   {{"Gemm", make_product<by>},
+                    {"MatMul", make_product<by>},
+                    {"BatchedMatMul", make_product<by>, kInternalDomain}});
 }
 
 }  // namespace
 
 void register_matmul_cuda(KernelRegistry& registry) {
-  add_cuda_kernels(registry, "tiles",
-                   {{"Gemm", make_product},
-                    {"MatMul", make_product},
-                    {"BatchedMatMul", make_product, kInternalDomain}});
+  add_products<ProductBy::cublaslt>(registry, "cublaslt");
+  add_products<ProductBy::tiles>(registry, "tiles");
 }
 
 }  // namespace graft

@@ -39,9 +39,10 @@ bool append(DeviceAxes& axes, std::int64_t dim, std::int64_t stride) {
 Kernel make_reduction(KernelRequest& request) {
   const Shape& x = request.shape();
   const auto reduced = reduced_axes(request.node(), x.rank());
-  if (!reduced || (request.dtype() != DType::f32 && request.dtype() != DType::f64)) return {};
+  const DType dtype = request.dtype();
+  if (!reduced || (dtype != DType::f32 && dtype != DType::f64 && dtype != DType::bf16)) return {};
   DeviceReduction reduction;
-  reduction.is_double = request.dtype() == DType::f64;
+  reduction.dtype = dtype;
   for (const Row& row : kRows) {
     if (row.op == request.node().op_type()) reduction.reduction = row.reduction;
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/device/cuda/grid.h"
+#include "core/device/cuda/numbers.h"
 #include "core/ops/reduce/reduce_cuda.h"
 
 namespace graft {
@@ -83,13 +84,18 @@ __device__ std::int64_t offset(const DeviceAxes& axes, std::int64_t index) {
   return at;
 }
 
+template <class T>
+__device__ void set_total(T& y, double total) {
+  set_sum(y, static_cast<typename Summed<T>::type>(total));
+}
+
 /// Every step-th position of [first, last) of the reduced length.
 template <class T>
 __device__ double reduce_part(const DeviceReduction& r, const T* x, std::int64_t first,
                               std::int64_t last, std::int64_t step, double shift) {
   double total = start_of(r.reduction);
   for (std::int64_t i = first; i < last; i += step) {
-    const double value = mapped(r.reduction, x[offset(r.reduced, i)], shift);
+    const double value = mapped(r.reduction, summand(x[offset(r.reduced, i)]), shift);
     total = joined(r.reduction, total, value);
   }
   return total;
@@ -97,7 +103,7 @@ __device__ double reduce_part(const DeviceReduction& r, const T* x, std::int64_t
 
 template <class T>
 __device__ double shift_of(const DeviceReduction& r, const T* y, std::int64_t i) {
-  return r.reduction == Reduction::log_sum_exp ? finite_or_zero(y[i]) : 0.0;
+  return r.reduction == Reduction::log_sum_exp ? finite_or_zero(summand(y[i])) : 0.0;
 }
 
 template <class T>
@@ -115,7 +121,7 @@ __global__ void reduce_by_blocks(const __grid_constant__ DeviceReduction r, cons
       __syncthreads();
     }
     if (threadIdx.x == 0) {
-      y[i] = static_cast<T>(finished(r.reduction, totals[0], r.reduced.size, shift));
+      set_total(y[i], finished(r.reduction, totals[0], r.reduced.size, shift));
     }
     __syncthreads();  // the next output uses the same memory
   }
@@ -135,7 +141,7 @@ __global__ void reduce_by_threads(const __grid_constant__ DeviceReduction r, con
     if (pieces != nullptr) {
       pieces[item] = total;
     } else {
-      y[i] = static_cast<T>(finished(r.reduction, total, r.reduced.size, shift));
+      set_total(y[i], finished(r.reduction, total, r.reduced.size, shift));
     }
   });
 }
@@ -147,7 +153,7 @@ __global__ void join_pieces(const __grid_constant__ DeviceReduction r, const dou
     for (std::int64_t piece = 0; piece < r.splits; ++piece) {
       total = joined(r.reduction, total, pieces[piece * r.kept.size + i]);
     }
-    y[i] = static_cast<T>(finished(r.reduction, total, r.reduced.size, shift_of(r, y, i)));
+    set_total(y[i], finished(r.reduction, total, r.reduced.size, shift_of(r, y, i)));
   });
 }
 
@@ -192,11 +198,9 @@ void DeviceReduction::run(const void* x, void* y, void* workspace, cudaStream_t 
     pass.run(x, y, workspace, stream);
     pass.reduction = reduction;
   }
-  if (is_double) {
-    start(pass, static_cast<const double*>(x), static_cast<double*>(y), pieces, stream);
-  } else {
-    start(pass, static_cast<const float*>(x), static_cast<float*>(y), pieces, stream);
-  }
+  visit_dtype(TypeList<float, double, BFloat16>{}, dtype, [&]<class T>() {
+    start(pass, static_cast<const T*>(x), static_cast<T*>(y), pieces, stream);
+  });
 }
 
 }  // namespace graft

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/dtype.h"
+
 namespace graft {
 
 enum class Reduction {
@@ -29,13 +31,13 @@ struct DeviceAxes {
   std::int64_t size = 1;
 };
 
-/// A reduction over some axes of f32 or f64 elements; sums run in f64, in an order that follows
-/// from the shape alone.
+/// A reduction over some axes of f32, f64 or bf16 elements; sums run in f64, in an order that
+/// follows from the shape alone.
 struct DeviceReduction {
   DeviceAxes kept;
   DeviceAxes reduced;
   Reduction reduction = Reduction::sum;
-  bool is_double = false;
+  DType dtype = DType::f32;
   /// Pieces of the reduced length that threads take side by side; joined in a second pass.
   std::int64_t splits = 1;
   /// A block for each output, else a thread for each output and piece.

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "core/ops/kernels/factory_cuda.h"
-#include "core/ops/kernels/matmul_cuda.h"
+#include "core/ops/kernels/product_cuda.h"
+#include "core/ops/kernels/workspace.h"
+#include "core/ops/together.h"
 #include "core/ops/train/product_update_kernels.h"
 
 namespace graft {
@@ -66,6 +68,36 @@ DeviceUpdate update_of(const KernelRequest& request, UpdateKind kind, int states
   return u;
 }
 
+/// What waits while a Together exists.
+struct Waiting {
+  bool is_open = false;
+  DeviceUpdates updates;
+
+  void flush(Device& device) {
+    updates.run(as_cuda(device).stream());
+    updates.count = 0;
+  }
+};
+thread_local Waiting waiting;
+
+void begin_together(Device&) {
+  waiting.is_open = true;
+}
+
+void end_together(Device& device) {
+  waiting.flush(device);
+  waiting.is_open = false;
+}
+
+void run_or_wait(const DeviceUpdate& update, Device& device) {
+  if (!waiting.is_open || update.size == 0) return update.run(as_cuda(device).stream());
+  DeviceUpdates& all = waiting.updates;
+  const bool fits =
+      all.count < DeviceUpdates::kMost && (all.count == 0 || all.updates[0].kind == update.kind);
+  if (!fits) waiting.flush(device);
+  all.updates[all.count++] = update;
+}
+
 template <UpdateKind kind>
 Kernel make_update(KernelRequest& request) {
   const bool is_bf16 = request.dtype(1) == DType::bf16;
@@ -73,25 +105,28 @@ Kernel make_update(KernelRequest& request) {
   constexpr int kStates = DeviceUpdate::kMostStates;
   DeviceUpdate u = update_of(request, kind, kStates);
   u.gradient_is_bf16 = is_bf16;
-  return [u, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+  return [u, device = &request.device()](const KernelArgs& args) {
     DeviceUpdate call = u;
     take_memory(args, kStates, args.inputs[1], call);
-    call.run(stream);
+    run_or_wait(call, *device);
   };
 }
 
 /// SGD without momentum and decay: the product adds to the parameter.
-Kernel adding_product(const KernelRequest& request, const DeviceProduct& product) {
-  return cuda_float_kernel(
-      request, [product]<class T>(const KernelArgs& args, cudaStream_t stream) {
-        product.run<T>(left_operand<T>(args), right_operand<T>(args), args.input<T>(0),
-                       args.output<T>(), args.input<T>(kRate), stream);
-      });
+Kernel adding_product(KernelRequest& request, const DeviceProduct& product, ProductBy by) {
+  const CudaProduct prepared = prepare_product(product, request, by, /*has_rate=*/true);
+  if (!prepared.run) return {};
+  request.need_workspace(prepared.workspace_bytes);
+  return [run = prepared.run](const KernelArgs& args) {
+    run(left_operand<void>(args), right_operand<void>(args), args.input<void>(0),
+        args.output<void>(), args.input<void>(kRate), args.workspace);
+  };
 }
 
 /// The gradient is made in the workspace, unless the product can add to the parameter.
-template <UpdateKind kind>
+template <UpdateKind kind, ProductBy by>
 Kernel make_product_update(KernelRequest& request) {
+  if (request.dtype() != DType::f32 && request.dtype() != DType::f64) return {};
   const MatMulProblem problem = gradient_product(request);
   if (problem.is_empty) return [](const KernelArgs&) {};
   DeviceProduct product(problem);
@@ -99,20 +134,26 @@ Kernel make_product_update(KernelRequest& request) {
     product.beta = 1.0;
     product.c_row = product.n;
     product.c_column = 1;
-    return adding_product(request, product);
+    return adding_product(request, product, by);
   }
   if (request.dtype() != DType::f32) return {};
+  const CudaProduct prepared = prepare_product(product, request, by, /*has_rate=*/false);
+  if (!prepared.run) return {};
   const int states = std::min(request.input_count() - 1 - kFirstState, DeviceUpdate::kMostStates);
   const DeviceUpdate u = update_of(request, kind, states);
-  request.need_workspace(bytes_of(DType::f32, u.size));
-  return [u, states, product, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-    auto* const gradient = static_cast<float*>(args.workspace);
-    product.run<float>(left_operand<float>(args), right_operand<float>(args), nullptr, gradient,
-                       nullptr, stream);
-    DeviceUpdate call = u;
-    take_memory(args, states, gradient, call);
-    call.run(stream);
-  };
+  WorkspaceLayout layout;
+  const std::size_t gradient_at = layout.reserve<float>(u.size);
+  const std::size_t own = layout.reserve_bytes(prepared.workspace_bytes);
+  request.need_workspace(layout.bytes());
+  return
+      [=, run = prepared.run, stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
+        auto* const gradient = workspace_at<float>(args, gradient_at);
+        run(left_operand<void>(args), right_operand<void>(args), nullptr, gradient, nullptr,
+            workspace_at<void>(args, own));
+        DeviceUpdate call = u;
+        take_memory(args, states, gradient, call);
+        call.run(stream);
+      };
 }
 
 Kernel make_assign(KernelRequest& request) {
@@ -122,9 +163,20 @@ Kernel make_assign(KernelRequest& request) {
   };
 }
 
+template <ProductBy by>
+void add_product_updates(KernelRegistry& registry, std::string_view name) {
+  add_cuda_kernels(
+      registry, name,
+      {{"SgdProductUpdate", make_product_update<UpdateKind::sgd, by>, kInternalDomain},
+       {"AdamProductUpdate", make_product_update<UpdateKind::adam, by>, kInternalDomain},
+       {"RmspropProductUpdate", make_product_update<UpdateKind::rmsprop, by>, kInternalDomain},
+       {"AdagradProductUpdate", make_product_update<UpdateKind::adagrad, by>, kInternalDomain}});
+}
+
 }  // namespace
 
 void register_update_cuda(KernelRegistry& registry) {
+  set_together_hooks(DeviceKind::cuda, {begin_together, end_together});
   add_cuda_kernels(registry, "plain",
                    {{"SgdUpdate", make_update<UpdateKind::sgd>, kInternalDomain},
                     {"AdamUpdate", make_update<UpdateKind::adam>, kInternalDomain},
@@ -132,12 +184,8 @@ void register_update_cuda(KernelRegistry& registry) {
                     {"AdagradUpdate", make_update<UpdateKind::adagrad>, kInternalDomain},
                     {"Accumulate", make_update<UpdateKind::accumulate>, kInternalDomain},
                     {"Assign", make_assign, kInternalDomain}});
-  add_cuda_kernels(
-      registry, "tiles",
-      {{"SgdProductUpdate", make_product_update<UpdateKind::sgd>, kInternalDomain},
-       {"AdamProductUpdate", make_product_update<UpdateKind::adam>, kInternalDomain},
-       {"RmspropProductUpdate", make_product_update<UpdateKind::rmsprop>, kInternalDomain},
-       {"AdagradProductUpdate", make_product_update<UpdateKind::adagrad>, kInternalDomain}});
+  add_product_updates<ProductBy::cublaslt>(registry, "cublaslt");
+  add_product_updates<ProductBy::tiles>(registry, "tiles");
 }
 
 }  // namespace graft

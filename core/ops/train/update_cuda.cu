@@ -1,4 +1,6 @@
 // All optimizers' updates: a thread an element, one kernel a rule.
+#include <algorithm>
+
 #include "core/device/cuda/grid.h"
 #include "core/device/cuda/numbers.h"
 #include "core/ops/kernels/stochastic_rounding_cuda.h"
@@ -117,7 +119,7 @@ __device__ void store_state(const DeviceUpdate& u, int which, std::int64_t i, fl
 }
 
 template <class Rule>
-__global__ void update(const __grid_constant__ DeviceUpdate u) {
+__device__ void apply(const DeviceUpdate& u) {
   __shared__ Factors factors;
   if (threadIdx.x == 0) factors = factors_of(u);
   __syncthreads();
@@ -134,26 +136,54 @@ __global__ void update(const __grid_constant__ DeviceUpdate u) {
 }
 
 template <class Rule>
+__global__ void update(const __grid_constant__ DeviceUpdate u) {
+  apply<Rule>(u);
+}
+
+/// A row of blocks each.
+template <class Rule>
+__global__ void update_all(const __grid_constant__ DeviceUpdates all) {
+  apply<Rule>(all.updates[blockIdx.y]);
+}
+
+template <class Rule>
 void start(const DeviceUpdate& u, cudaStream_t stream) {
   launch(update<Rule>, blocks_for(u.size), dim3(kBlockThreads), 0, stream, u);
+}
+
+template <class Rule>
+void start(const DeviceUpdates& all, cudaStream_t stream) {
+  constexpr unsigned kMostBlocks = 512;  // of one: the others take their turns meanwhile
+  std::int64_t longest = 0;
+  for (int i = 0; i < all.count; ++i) longest = std::max(longest, all.updates[i].size);
+  const dim3 grid(std::min(blocks_for(longest).x, kMostBlocks), static_cast<unsigned>(all.count));
+  launch(update_all<Rule>, grid, dim3(kBlockThreads), 0, stream, all);
+}
+
+template <class Updates>
+void start_kind(UpdateKind kind, const Updates& updates, cudaStream_t stream) {
+  switch (kind) {
+    case UpdateKind::sgd:
+      return start<Sgd>(updates, stream);
+    case UpdateKind::adam:
+      return start<Adam>(updates, stream);
+    case UpdateKind::rmsprop:
+      return start<Rmsprop>(updates, stream);
+    case UpdateKind::adagrad:
+      return start<Adagrad>(updates, stream);
+    case UpdateKind::accumulate:
+      return start<Accumulate>(updates, stream);
+  }
 }
 
 }  // namespace
 
 void DeviceUpdate::run(cudaStream_t stream) const {
-  if (size == 0) return;
-  switch (kind) {
-    case UpdateKind::sgd:
-      return start<Sgd>(*this, stream);
-    case UpdateKind::adam:
-      return start<Adam>(*this, stream);
-    case UpdateKind::rmsprop:
-      return start<Rmsprop>(*this, stream);
-    case UpdateKind::adagrad:
-      return start<Adagrad>(*this, stream);
-    case UpdateKind::accumulate:
-      return start<Accumulate>(*this, stream);
-  }
+  if (size != 0) start_kind(kind, *this, stream);
+}
+
+void DeviceUpdates::run(cudaStream_t stream) const {
+  if (count != 0) start_kind(updates[0].kind, *this, stream);
 }
 
 }  // namespace graft

@@ -37,4 +37,15 @@ struct DeviceUpdate {
   void run(cudaStream_t stream) const;
 };
 
+/// Updates of one kind, of which none reads what another writes: one kernel, and the same bits.
+struct DeviceUpdates {
+  /// As many as a kernel's arguments hold.
+  static constexpr int kMost = 128;
+
+  int count = 0;
+  DeviceUpdate updates[kMost];
+
+  void run(cudaStream_t stream) const;
+};
+
 }  // namespace graft

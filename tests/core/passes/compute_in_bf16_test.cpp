@@ -19,7 +19,7 @@ class ComputeInBf16 : public testing::Test {
   }
   std::string lowered() {
     passes::infer_shapes(graph_);
-    changed_ = passes::compute_in_bf16(graph_);
+    changed_ = passes::compute_in_bf16(graph_, cpu());
     const std::string text = print(graph_);
     passes::infer_shapes(graph_);  // the types that the pass wrote are those of inference
     EXPECT_EQ(print(graph_), text);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/device/cuda/emulated/count.h"
 #include "core/device/cuda/emulated/emulator.h"
 #include "core/device/cuda/emulated/fiber.h"
 #include "core/device/cuda/emulated/sanitizer.h"
@@ -243,9 +244,24 @@ void set_thread_order(std::uint64_t seed) {
   engine().random.seed(seed);
 }
 
+namespace {
+
+std::size_t kernels = 0;
+
+}  // namespace
+
+void count_kernel() {
+  ++kernels;
+}
+
+std::size_t kernels_run() {
+  return kernels;
+}
+
 void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes,
               const std::function<void()>& thread) {
   check_launch(grid, block, shared_bytes);
+  count_kernel();
   Engine& e = engine();
   gridDim = grid;
   blockDim = block;

@@ -14,6 +14,9 @@ void set_thread_order(std::uint64_t seed);
 /// Which streams run meanwhile when one is waited for. 0: none that it does not wait for itself.
 void set_stream_order(std::uint64_t seed);
 
+/// How many kernels have run; a call of a library counts as one.
+std::size_t kernels_run();
+
 /// How much the device holds; 8 GiB at first.
 void set_memory_limit(std::size_t bytes);
 
