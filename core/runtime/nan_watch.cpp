@@ -69,6 +69,21 @@ NumberRange number_range(const Tensor& tensor) {
   return range;
 }
 
+std::vector<Tensor> operands_of(const Node& node, bool of_outputs, std::span<void* const> places,
+                                Device& device) {
+  const int count = of_outputs ? node.output_count() : node.input_count();
+  const int first = of_outputs ? node.input_count() : 0;
+  std::vector<Tensor> tensors(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    const Value* const value = of_outputs ? node.output(i) : node.input(i);
+    if (value == nullptr) continue;
+    tensors[static_cast<std::size_t>(i)] =
+        Tensor::view(value->dtype(), value->known_shape(),
+                     places[static_cast<std::size_t>(first + i)], nullptr, device);
+  }
+  return tensors;
+}
+
 void NanWatch::before(const std::vector<Tensor>& inputs) {
   ++step_;
   inputs_ = inputs;

@@ -21,6 +21,11 @@ struct NumberRange {
 /// Of a tensor of floats on any device; that of others is empty.
 NumberRange number_range(const Tensor& tensor);
 
+/// Views of what a node reads, or of what it writes, on that device; not defined where left out.
+/// `places`: of its inputs, then of its outputs.
+std::vector<Tensor> operands_of(const Node& node, bool of_outputs, std::span<void* const> places,
+                                Device& device);
+
 /// Looks for the node that makes the first number of a run that is not finite. Infinities may be
 /// meant, as in masks: the first that a node makes of finite numbers is remembered, and named when
 /// an output, an update or a NaN comes of infinities.

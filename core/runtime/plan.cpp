@@ -80,7 +80,6 @@ struct Plan::State {
   void check_inputs(std::span<const Tensor> given) const;
   void bind(std::span<const Tensor> given);
   KernelArgs arguments(const Step& step, const RunState& run) const;
-  std::vector<Tensor> operands(const Step& step, bool of_outputs) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
   void start(const RunState& run);
@@ -134,14 +133,12 @@ void Plan::State::prepare(passes::PassContext& context) {
   });
   layout = fit(workspaces, kernels, context);
   arena = Tensor::empty(DType::u8, {static_cast<std::int64_t>(layout.bytes)}, *options.device);
+  std::vector<PlannedStep> planned;
   for (const Node* node : kernel_nodes(*graph)) {
+    planned.push_back({node, kernels[node].workspace_bytes != 0});
     steps.push_back({node, std::move(kernels[node]), 0, node->inputs().size(),
                      static_cast<std::size_t>(node->output_count()),
                      in_arena(layout.workspace_offsets[steps.size()])});
-  }
-  std::vector<PlannedStep> planned;
-  for (const Step& step : steps) {
-    planned.push_back({step.node, step.kernel.workspace_bytes != 0});
   }
   run_ends = update_runs(planned);
 }
@@ -239,21 +236,6 @@ KernelArgs Plan::State::arguments(const Step& step, const RunState& run) const {
           &run};
 }
 
-/// What a step reads, or what it writes; not defined where left out.
-std::vector<Tensor> Plan::State::operands(const Step& step, bool of_outputs) const {
-  const std::size_t first = step.first_pointer + (of_outputs ? step.input_count : 0);
-  const std::size_t count = of_outputs ? step.output_count : step.input_count;
-  std::vector<Tensor> tensors(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const int index = static_cast<int>(i);
-    const Value* const value = of_outputs ? step.node->output(index) : step.node->input(index);
-    if (value == nullptr) continue;
-    tensors[i] = Tensor::view(value->dtype(), value->known_shape(), pointers[first + i], nullptr,
-                              *options.device);
-  }
-  return tensors;
-}
-
 void Plan::State::execute(const RunState& run) {
   const auto run_step = [&](const Step& step) { step.kernel.run(arguments(step, run)); };
   for (std::size_t i = 0; i < steps.size(); i = run_ends[i]) {
@@ -271,6 +253,10 @@ void Plan::State::execute_with_checks(const RunState& run) {
   constexpr int kNanBits = 0xff;
   Device& device = *options.device;
   NanWatch watch(steps.size());
+  const auto operands = [&](const Step& step, bool of_outputs) {
+    const std::size_t count = step.input_count + step.output_count;
+    return operands_of(*step.node, of_outputs, {pointers.data() + step.first_pointer, count}, device);
+  };
   if (options.poison) device.fill(arena.data(), kNanBits, arena.bytes());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
