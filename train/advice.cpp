@@ -45,18 +45,35 @@ void look_at_types(const std::vector<const Value*>& trained, std::vector<Advice>
                     ""});
 }
 
-void look_at_quantization(const Graph& graph, std::vector<Advice>& advice) {
-  const auto is_quantized = [](const auto& node) {
-    return (node->is("DequantizeLinear") || node->is("MatMulInteger") || node->is("ConvInteger")) &&
-           std::ranges::any_of(node->inputs(), [](const Value* input) {
-             return input != nullptr && input->is_initializer() && is_integer(input->dtype()) &&
-                    input->initializer().size() > 1;
-           });
-  };
-  const auto count = std::ranges::count_if(graph.nodes(), is_quantized);
-  if (count == 0) return;
+bool reads_integers(const Node& node) {
+  return std::ranges::any_of(node.inputs(), [](const Value* input) {
+    return input != nullptr && input->is_initializer() && is_integer(input->dtype()) &&
+           input->initializer().size() > 1;
+  });
+}
+
+bool has_adapters(const Graph& graph) {
+  return std::ranges::any_of(graph.initializers(), [](const Value* value) {
+    return value->name().ends_with(".lora_A.weight");
+  });
+}
+
+/// Products of integers can have no adapter beside them.
+void look_at_quantization(const Graph& file, const Graph& newest, std::vector<Advice>& advice) {
+  const auto dequantized = std::ranges::count_if(newest.nodes(), [](const auto& node) {
+    return node->is("DequantizeLinear") && reads_integers(*node);
+  });
+  const auto packed = std::ranges::count_if(
+      file.nodes(), [](const auto& node) { return node->is("MatMulNBits", "com.microsoft"); });
+  const auto multiplied = std::ranges::count_if(newest.nodes(), [](const auto& node) {
+    return (node->is("MatMulInteger") || node->is("ConvInteger")) && reads_integers(*node);
+  });
+  const auto count = dequantized + packed + multiplied;
+  if (count == 0 || has_adapters(file)) return;
   advice.push_back({text(count, " weights are integers (quantized), which do not train"),
-                    "edit MODEL --lora '.*' --out OUT, for adapters that train beside them"});
+                    multiplied == count
+                        ? "train the model that the file was quantized from"
+                        : "edit MODEL --lora '.*' --out OUT, for adapters that train beside them"});
 }
 
 /// What PyTorch's exporters make of a Conv and the BatchNormalization behind it has a name that
@@ -113,7 +130,7 @@ std::vector<Advice> advise(const Model& file, const Graph& newest,
   look_at_ends(file.graph(), advice);
   look_at_batch(file.graph(), advice);
   look_at_types(trained, advice);
-  look_at_quantization(newest, advice);
+  look_at_quantization(file.graph(), newest, advice);
   look_at_norms(file.graph(), advice);
   look_at_conditions(file.graph(), advice);
   look_at_copies(trained, advice);

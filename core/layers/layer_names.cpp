@@ -42,7 +42,8 @@ std::string layer_of_bias(const Node& node) {
 std::string layer_of_node(const Node& node) {
   std::string name = node.name();
   const std::size_t slash = name.rfind('/');
-  if (slash != name.npos && slash > 0 && name.substr(slash + 1).starts_with(node.op_type())) {
+  const std::string op = node.op_type().starts_with("MatMul") ? "MatMul" : node.op_type();
+  if (slash != name.npos && slash > 0 && name.substr(slash + 1).starts_with(op)) {
     name.resize(slash);
   }
   if (name.starts_with('/')) name.erase(0, 1);

@@ -156,7 +156,11 @@ Expr zeros_of_blocks(const MicrosoftCall& c, const Expr& like, std::int64_t rows
   return c.reshaped(cast(used, like.dtype()), {rows, blocks, 1});
 }
 
+/// Scales and zeros are part of the packed numbers, which do not train.
 Outputs expand_mat_mul_n_bits(const MicrosoftCall& c) {
+  for (const int i : {2, 3}) {
+    if (c.has(i)) c.node().input(i)->role = Role::buffer;
+  }
   const Expr y = matmul(c.required(0), unpacked_weight(c.node(), c.builder()));
   return {c.has(5) ? y + c.input(5) : y};
 }

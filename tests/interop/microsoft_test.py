@@ -5,6 +5,7 @@ variants, must give in `graft run` what it gives in onnxruntime; files that onnx
 must, too, and can train. Fails where onnx or onnxruntime is not installed, unless GRAFT_OFFLINE is
 set: then it exits with 77 (skipped).
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -217,6 +218,9 @@ class Fused(unittest.TestCase):
         onnx.save(model, base)
         np.savez(self.path("data.npz"), x0=normal(64, 32), y=np.arange(64) % 4)
         graft("edit", base, "--lora", ".*", "--rank", "2", "--out", adapted)
+        trainable = json.loads(graft("inspect", adapted, "--json"))["trainable"]
+        self.assertEqual([t["name"] for t in trainable],
+                         ["fused.lora_A.weight", "fused.lora_B.weight"])
         log = graft("train", adapted, "--data", "npz:" + self.path("data.npz"), "--optimizer", "adam",
                     "--lr", "0.05", "--epochs", "3", "--json", "--no-run", "--out", trained)
         self.assertIn("loss", log)

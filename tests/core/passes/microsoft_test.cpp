@@ -54,6 +54,10 @@ TEST(Microsoft, UnpacksWeightsOfFourBits) {
   const Tensor unit = Tensor::from<float>({1, 4}, {1, 10, 100, 1000});
   // -3.5 - 3 * 10 - 5 * 100 - 4 * 1000
   EXPECT_THAT(run(model, unit), ElementsAre(-4533.5));
+  Model newest = model.clone();
+  const std::string scales = newest.graph().initializers().at(1)->name();
+  upgrade_opset(newest);
+  EXPECT_EQ(newest.graph().find(scales)->role, Role::buffer) << "they are no parameter";
 }
 
 TEST(Microsoft, InfersWhatTheFileDoesNotState) {
