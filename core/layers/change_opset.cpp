@@ -13,7 +13,8 @@ namespace {
 
 /// Element types alone: what a node has of those, it has in any version.
 bool only_brings_types(const Since& since) {
-  static constexpr std::array<std::string_view, 11> kTypes{"",
+  static constexpr std::array<std::string_view, 12> kTypes{"",
+                                                           "strings, which Graft does not compare",
                                                            "bfloat16",
                                                            "float16, bfloat16",
                                                            "integers",
@@ -43,6 +44,9 @@ void check_types(const OlderForm& form, const OpDef& def) {
     if (since.version <= form.version) continue;
     const bool brings_bf16 = since.change.find("bfloat16") != std::string_view::npos;
     const bool brings_f16 = since.change.starts_with("float16");
+    if (since.change.starts_with("strings") && has_type(form.node, DType::string)) {
+      form.refuse(text("it for strings, which came with opset ", since.version));
+    }
     if ((brings_bf16 && has_type(form.node, DType::bf16)) ||
         (brings_f16 && has_type(form.node, DType::f16))) {
       form.refuse(text("it in ", brings_f16 ? "half precision" : "bf16", ", which came with opset ",
@@ -64,7 +68,9 @@ bool has_known_shapes(const Node& node) {
 /// What a new op is in older ones.
 std::vector<Expr> write_anew(const OlderForm& form, const OpDef& def) {
   for (const OlderFormRule& rule : op_rules()) {
-    if (rule.op == def.name && rule.since > form.version) return rule.undo(form);
+    if (rule.op != def.name) continue;
+    std::vector<Expr> results = rule.undo(form);
+    if (!results.empty()) return results;
   }
   const int first = def.since.front().version;
   const Decomposition* const parts = def.backward.decomposition();
@@ -141,11 +147,17 @@ void bring_to(Model& model, std::int64_t version) {
   for (Value* value : graph.initializers()) {
     if (value->is_unused()) unread.push_back(value);
   }
+  std::vector<ValueType> declared;
+  for (const Value* output : graph.outputs()) declared.push_back(output->type());
   passes::upgrade_opset(model);
   passes::infer_shapes(graph);
   while (lower_once(graph, version)) {
   }
   drop_unread(graph, unread);
+  for (std::size_t i = 0; i < declared.size(); ++i) {
+    // The file may know more than inference does: names of dims, say.
+    if (declared[i].shape) graph.outputs()[i]->set_type(declared[i]);
+  }
   model.set_opset("", version);
 }
 

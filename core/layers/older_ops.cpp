@@ -1,11 +1,13 @@
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
 #include "core/layers/older_forms.h"
 
-// Ops that came later, by their definitions in ONNX's operator pages. Shapes may be open.
+// Ops that came later, by their definitions in ONNX's operator pages. Shapes may be open. A rule
+// that does not take a case returns nothing; the row's decomposition may.
 
 namespace graft::edit {
 namespace {
@@ -137,41 +139,77 @@ Results cast_like(const OlderForm& form) {
   return {cast(form.input(0), type)};
 }
 
-/// Where with a mask that is known: of a matrix whose sizes are.
+Expr scalar(const OlderForm& form, std::int64_t number) {
+  return form.builder.expr(form.builder.constant(Tensor::scalar(number)));
+}
+
+/// 0, 1, ... along an axis of the first input.
+Expr indices_along(const OlderForm& form, std::int64_t axis) {
+  const Expr size = call("Gather", {call("Shape", {form.input(0)}), scalar(form, axis)});
+  return call("Range", {scalar(form, 0), size, scalar(form, 1)});
+}
+
+/// An element stays where column - row >= k, in the lower triangle where it is <= k.
 Results trilu(const OlderForm& form) {
-  const Value* const x = form.node.input(0);
-  const Value* const k = form.node.input(1);
-  const int rank = x->shape() ? x->shape()->rank() : 0;
-  if (rank < 2 || !(*x->shape())[rank - 2].is_known() || !(*x->shape())[rank - 1].is_known() ||
-      (k != nullptr && !k->is_initializer())) {
-    form.refuse("this op; it can be written in others once its sizes are known");
-  }
-  const std::int64_t rows = (*x->shape())[rank - 2].value();
-  const std::int64_t columns = (*x->shape())[rank - 1].value();
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 24;
-  if (checked_multiply(rows, columns) > kMostElements) {
-    form.refuse(text("this op; as a mask it would have more than ", kMostElements, " elements"));
-  }
-  const auto offset =
-      k == nullptr ? 0 : static_cast<std::int64_t>(to_double(k->initializer()).at(0));
+  const Expr rows = call("Unsqueeze", {indices_along(form, -2), constant_ints(form.builder, {1})});
+  const Expr offset = indices_along(form, -1) - rows;
   const bool is_upper = form.node.attributes.get_int("upper", 1) != 0;
-  std::vector<std::uint8_t> keep;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      const bool is_kept = is_upper ? column - row >= offset : column - row <= offset;
-      keep.push_back(is_kept ? 1 : 0);
+  const Expr k = form.input(1) ? form.input(1) : scalar(form, 0);
+  const Expr is_kept = call(is_upper ? "GreaterOrEqual" : "LessOrEqual", {offset, k});
+  return {where(is_kept, form.input(0), constant_like(form.input(0), 0))};
+}
+
+/// As many heads of keys as of queries, each [N,heads,length,features], and nothing else but a mask
+/// and a scale: what exporters write.
+bool is_plain_attention(const Node& node) {
+  constexpr int kMask = 3;
+  for (int i = kMask + 1; i < node.input_count(); ++i) {
+    if (node.input(i) != nullptr) return false;
+  }
+  for (int i = 1; i < node.output_count(); ++i) {
+    if (node.output(i) != nullptr && !node.output(i)->is_unused()) return false;
+  }
+  for (int i = 0; i < kMask; ++i) {
+    const auto& shape = node.input(i)->shape();
+    if (!shape || shape->rank() != 4 || !(*shape)[1].same_as((*node.input(0)->shape())[1])) {
+      return false;
     }
   }
-  const Tensor numbers = Tensor::from(Shape{rows, columns}, keep);
-  const Expr mask = form.builder.expr(form.builder.constant(numbers.cast(DType::boolean)));
-  return {where(mask, form.input(0), constant_like(form.input(0), 0))};
+  return node.attributes.get_int("is_causal", 0) == 0 &&
+         node.attributes.get_float("softcap", 0) == 0 &&
+         node.attributes.get_int("left_window_size", -1) < 0 &&
+         node.attributes.get_int("right_window_size", -1) < 0 &&
+         (node.attributes.has("scale") || (*node.input(0)->shape())[3].is_known());
+}
+
+/// softmax(q k^T scale + mask) v.
+Results attention(const OlderForm& form) {
+  if (!is_plain_attention(form.node)) return {};
+  const Dim& features = (*form.node.input(0)->shape())[3];
+  const double scale = form.node.attributes.has("scale")
+                           ? static_cast<double>(form.node.attributes.get_float("scale", 1))
+                           : 1 / std::sqrt(static_cast<double>(features.value()));
+  const Expr keys =
+      call("Transpose", {form.input(1)}, {{"perm", std::vector<std::int64_t>{0, 1, 3, 2}}});
+  Expr scores = call("MatMul", {form.input(0), keys}) * scale;
+  if (const Expr mask = form.input(3)) {
+    constexpr double kNever = -std::numeric_limits<double>::infinity();
+    scores = mask.dtype() == DType::boolean ? where(mask, scores, constant_like(scores, kNever))
+                                            : scores + mask;
+  }
+  return {call("MatMul", {call("Softmax", {scores}, {{"axis", -1}}), form.input(2)})};
 }
 
 constexpr std::array kOps{
-    OlderFormRule{"Swish", 24, swish},        OlderFormRule{"RMSNormalization", 23, rms_norm},
-    OlderFormRule{"Gelu", 20, gelu},          OlderFormRule{"GroupNormalization", 18, group_norm},
-    OlderFormRule{"Mish", 18, mish},          OlderFormRule{"LayerNormalization", 17, layer_norm},
-    OlderFormRule{"CastLike", 15, cast_like}, OlderFormRule{"HardSwish", 14, hard_swish},
+    OlderFormRule{"Swish", 24, swish},
+    OlderFormRule{"Attention", 23, attention},
+    OlderFormRule{"RMSNormalization", 23, rms_norm},
+    OlderFormRule{"Gelu", 20, gelu},
+    OlderFormRule{"GroupNormalization", 18, group_norm},
+    OlderFormRule{"Mish", 18, mish},
+    OlderFormRule{"LayerNormalization", 17, layer_norm},
+    OlderFormRule{"CastLike", 15, cast_like},
+    OlderFormRule{"HardSwish", 14, hard_swish},
     OlderFormRule{"Trilu", 14, trilu},
 };
 

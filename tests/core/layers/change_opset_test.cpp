@@ -104,6 +104,7 @@ TEST(ChangeOpset, WritesNewOpsInOlderOnes) {
   check_lowered(one_node("Swish", x, {}, {{"alpha", 0.5F}}, 24), {2, 4, 6}, {"Swish"});
   check_lowered(one_node("Trilu", x, {Tensor::scalar<std::int64_t>(1)}), {2, 4, 6}, {"Trilu"});
   check_lowered(one_node("Trilu", x, {}, {{"upper", 0}}), {2, 4, 6}, {"Trilu"});
+  check_lowered(one_node("Trilu", f32({Dim("N"), Dim("M")}), {}), {3, 5}, {"Trilu"});
   check_lowered(one_node("CastLike", x, {ints({1})}), {2, 4, 6}, {"CastLike"});
 }
 
@@ -139,17 +140,33 @@ TEST(ChangeOpset, WritesSettingsInTheOlderForm) {
                 {2, 1, 4, 4});
 }
 
-/// Types and sizes are all known: the op's own decomposition serves.
-TEST(ChangeOpset, DecomposesWhereShapesAreKnown) {
+Model attention(const SymShape& shape, Attributes attributes, const Tensor& mask = {}) {
   Model model;
   model.set_opset("", 23);
   Graph& graph = model.graph();
-  Value* const x = graph.add_input("x", f32({1, 2, 3, 4}));
-  Node* const node = graph.add_node("Attention", "", {x, x, x}, {"y"});
+  Value* const x = graph.add_input("x", f32(shape));
+  std::vector<Value*> inputs{x, x, x};
+  if (mask.defined()) inputs.push_back(graph.add_initializer("mask", mask));
+  Node* const node = graph.add_node("Attention", "", inputs, {"y"}, std::move(attributes));
   node->set_name("node");
   graph.add_output(node->output());
   edit::complete_output_types(model);
-  check_lowered(model.clone(), {1, 2, 3, 4}, {"Attention"});
+  return model;
+}
+
+TEST(ChangeOpset, WritesPlainAttentionForAnyBatch) {
+  const SymShape open{Dim("N"), 2, 3, 4};
+  check_lowered(attention(open, {}), {2, 2, 3, 4}, {"Attention"});
+  check_lowered(attention(open, {{"scale", 0.3F}}, Tensor::from<float>({3}, {0, -1, 2})),
+                {2, 2, 3, 4}, {"Attention"});
+  check_lowered(
+      attention(open, {}, Tensor::from<std::uint8_t>({3}, {1, 0, 1}).cast(DType::boolean)),
+      {2, 2, 3, 4}, {"Attention"});
+}
+
+/// Where the sizes are all known, the op's own decomposition serves.
+TEST(ChangeOpset, DecomposesWhereShapesAreKnown) {
+  check_lowered(attention({1, 2, 3, 4}, {{"is_causal", 1}}), {1, 2, 3, 4}, {"Attention"});
 }
 
 TEST(ChangeOpset, RefusesByNodeAndReason) {
@@ -171,8 +188,8 @@ TEST(ChangeOpset, RefusesByNodeAndReason) {
               HasSubstr("BitwiseNot node 'node': opset 13 lacks this op"));
   EXPECT_THAT(refusal(one_node("Gelu", image, {}), 12), HasSubstr("opset 12: wanted one from 13"));
   EXPECT_THAT(refusal(one_node("Gelu", image, {}), 99), HasSubstr("wanted one from 13 to "));
-  EXPECT_THAT(refusal(one_node("Trilu", f32({Dim("N"), Dim("M")}), {})),
-              HasSubstr("once its sizes are known"));
+  EXPECT_THAT(refusal(attention({Dim("N"), 2, 3, 4}, {{"is_causal", 1}})),
+              HasSubstr("it can be written in older ones once all shapes are known"));
   EXPECT_EQ(refusal(one_node("Sin", {DType::bf16, SymShape{2}}, {}), 21),
             "Sin node 'node': opset 21 lacks it in bf16, which came with opset 22");
 }
@@ -180,6 +197,7 @@ TEST(ChangeOpset, RefusesByNodeAndReason) {
 TEST(ChangeOpset, GoesUpToo) {
   Model model = model_of(
       {Dim("N"), 4}, {Linear{.name = "a", .out = 3}, Relu6{.name = "b"}, Dropout{.name = "y"}}, 9);
+  model.graph().outputs()[0]->set_type(f32({Dim("samples"), 3}));
   check_lowered(model.clone(), {2, 4}, {}, 21);
   Model same = model.clone();
   edit::change_opset(model, 17);
