@@ -114,6 +114,7 @@ constexpr Pass kInferencePasses[] = {
     {"settle", all<kSettle>},
     {"decompose_where_needed", on<decompose_where_needed>},
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
+    {"fold_padding", on<fold_padding>},
     {"fold_batch_norm", on<fold_batch_norm>},
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
     {"forward", all<kForward>},
@@ -165,6 +166,7 @@ constexpr Pass kExportedStepPasses[] = {
 constexpr Pass kPlanningPasses[] = {
     {"choose_layouts", on<choose_layouts>}, {"fuse_addends", on<fuse_addends>},
     {"fuse_updates", on<fuse_updates>},     {"fuse_chains", on<fuse_chains>},
+    {.name = "fuse_conv_chains", .run = on<fuse_conv_chains>, .makes = "ConvChain"},
     {"move_updates", on<move_updates>},
 };
 

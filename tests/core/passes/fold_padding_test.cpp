@@ -1,0 +1,59 @@
+#include <gtest/gtest.h>
+
+#include "core/passes/pass.h"
+#include "tests/core/passes/small_net.h"
+
+namespace graft {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+/// A Pad and a convolution of it.
+struct Padded : test::SmallNet {
+  explicit Padded(const Ints& pads, double value = 0.0, const Attributes& of_pad = {},
+                  Attributes of_conv = {}) {
+    const Expr x = input("x", {1, 2, 4, 4});
+    padded = call("Pad", {x, constant_ints(builder, pads),
+                          builder.expr(builder.constant(Tensor::full(DType::f32, {}, value)))},
+                  of_pad);
+    const std::int64_t channels = padded.shape()[1];
+    const Expr y = call("Conv", {padded, input("w", {3, channels, 3, 3})}, std::move(of_conv));
+    shape = y.shape();
+    graph.add_output(y.value());
+  }
+  const Node& last() const { return *graph.outputs().front()->producer(); }
+
+  Expr padded;
+  Shape shape;
+};
+
+TEST(FoldPadding, TheConvolutionPadsByItself) {
+  Padded net({0, 0, 1, 2, 0, 0, 3, 0}, 0.0, {}, {{"pads", Ints{1, 0, 0, 1}}});
+  EXPECT_TRUE(passes::fold_padding(net.graph));
+  ASSERT_EQ(net.graph.node_count(), 1U);
+  EXPECT_EQ(net.last().attributes.get_ints("pads"), (Ints{2, 2, 3, 1}));
+  EXPECT_EQ(net.last().output()->known_shape(), net.shape);
+}
+
+TEST(FoldPadding, WhatIsNoZeroAroundAnImageStays) {
+  EXPECT_FALSE(passes::fold_padding(Padded({0, 0, 1, 1, 0, 0, 1, 1}, 0.5).graph));
+  EXPECT_FALSE(passes::fold_padding(Padded({0, 1, 1, 1, 0, 0, 1, 1}).graph)) << "a channel";
+  EXPECT_FALSE(passes::fold_padding(Padded({0, 0, -1, 1, 0, 0, 1, 1}).graph)) << "a cut";
+  EXPECT_FALSE(
+      passes::fold_padding(Padded({0, 0, 1, 1, 0, 0, 1, 1}, 0.0, {{"mode", "edge"}}).graph));
+}
+
+/// What the convolution would add depends on the image that it sees.
+TEST(FoldPadding, AConvolutionThatKeepsTheSizeStays) {
+  Padded net({0, 0, 1, 1, 0, 0, 1, 1}, 0.0, {}, {{"auto_pad", "SAME_UPPER"}});
+  EXPECT_FALSE(passes::fold_padding(net.graph));
+}
+
+TEST(FoldPadding, AnImageThatOthersReadStays) {
+  Padded net({0, 0, 1, 1, 0, 0, 1, 1});
+  net.graph.add_output(net.padded.value());
+  EXPECT_FALSE(passes::fold_padding(net.graph));
+}
+
+}  // namespace
+}  // namespace graft
