@@ -1,14 +1,18 @@
 // Exporters that know padding by "same" or by four sizes write a Pad before the convolution, which
 // copies the whole image.
 #include <algorithm>
+#include <functional>
+#include <limits>
 
 #include "core/ops/infer.h"
-#include "core/ops/kernels/window.h"
 #include "core/passes/pass.h"
 #include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
+
+/// Of one side of an axis: as much as convolutions take.
+constexpr std::int64_t kMostPadding = std::numeric_limits<std::int32_t>::max();
 
 const Pattern x = any();
 
@@ -33,7 +37,7 @@ std::vector<std::int64_t> spatial_zeros(const Node& pad) {
   std::vector<std::int64_t> spatial;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool is_spatial = i % rank >= 2;
-    if (is_spatial ? all[i] < 0 || all[i] > kMostPerAxis : all[i] != 0) return {};
+    if (is_spatial ? all[i] < 0 || all[i] > kMostPadding : all[i] != 0) return {};
     if (is_spatial) spatial.push_back(all[i]);
   }
   return spatial;
@@ -61,7 +65,7 @@ std::vector<std::int64_t> pads_of(const Match& m) {
 }
 
 bool have_room(const Match& m) {
-  return std::ranges::all_of(pads_of(m), [](std::int64_t pad) { return pad <= kMostPerAxis; });
+  return std::ranges::all_of(pads_of(m), [](std::int64_t pad) { return pad <= kMostPadding; });
 }
 
 Expr padded_convolution(const Match& m) {
@@ -86,23 +90,24 @@ const std::vector<Rewrite> kRewrites{
      .match = op("Conv", {once(padded)}, says_its_padding),
      .where = have_room,
      .to = padded_convolution,
-     .samples = {{"asymmetric",
-                  [](SampleNet& net) {
-                    const Expr image = sample_pad(net, net.input({2, 3, 5, 4}), {0, 0, 0, 1, 0, 0, 2, 1});
-                    return call("Conv", {image, net.input({4, 3, 2, 3}), net.input({4})},
-                                {{"strides", Ints{2, 1}}});
-                  }},
-                 {"beside_padding_of_its_own",
-                  [](SampleNet& net) {
-                    const Expr line = sample_pad(net, net.input({2, 4, 6}), {0, 0, 1, 0, 0, 2});
-                    return call("Conv", {line, net.input({6, 2, 3})},
-                                {{"group", 2}, {"pads", Ints{1, 0}}});
-                  }},
-                 {"valid",
-                  [](SampleNet& net) {
-                    const Expr line = sample_pad(net, net.input({1, 2, 6}), {0, 0, 2, 0, 0, 0});
-                    return call("Conv", {line, net.input({3, 2, 3})}, {{"auto_pad", "VALID"}});
-                  }}}},
+     .samples =
+         {{"asymmetric",
+           [](SampleNet& net) {
+             const Expr image = sample_pad(net, net.input({2, 3, 5, 4}), {0, 0, 0, 1, 0, 0, 2, 1});
+             return call("Conv", {image, net.input({4, 3, 2, 3}), net.input({4})},
+                         {{"strides", Ints{2, 1}}});
+           }},
+          {"beside_padding_of_its_own",
+           [](SampleNet& net) {
+             const Expr line = sample_pad(net, net.input({2, 4, 6}), {0, 0, 1, 0, 0, 2});
+             return call("Conv", {line, net.input({6, 2, 3})},
+                         {{"group", 2}, {"pads", Ints{1, 0}}});
+           }},
+          {"valid",
+           [](SampleNet& net) {
+             const Expr line = sample_pad(net, net.input({1, 2, 6}), {0, 0, 2, 0, 0, 0});
+             return call("Conv", {line, net.input({3, 2, 3})}, {{"auto_pad", "VALID"}});
+           }}}},
 };
 
 }  // namespace

@@ -15,10 +15,11 @@ bool is_chain(const Node& node) {
   return node.is("ElementwiseChain", kInternalDomain);
 }
 
-/// A convolution whose weight is known before the run and whose result `reader` alone reads.
+/// A convolution whose weight is known before the run and whose result is large, and read by
+/// `reader` alone.
 bool may_hold(const Node* node, const Node& reader) {
   return node != nullptr && node->is("Conv") && constant_of(node->input(1)).defined() &&
-         only_reader(node->output()) == &reader;
+         node->output()->bytes() > kSmallConvBytes && only_reader(node->output()) == &reader;
 }
 
 class Fuser {
@@ -102,9 +103,8 @@ class Fuser {
     attributes.set(*chain.attributes.find("body"));
     attributes.set({"result", place});
     const std::string name = result->name();
-    Node* const fused =
-        graph_.add_node("ConvChain", kInternalDomain, inputs, {graph_.unique_name(name)},
-                        std::move(attributes), &chain);
+    Node* const fused = graph_.add_node("ConvChain", kInternalDomain, inputs,
+                                        {graph_.unique_name(name)}, std::move(attributes), &chain);
     fused->output()->set_type(result->type());
     fused->output()->layout = result->layout;
     graph_.replace_all_uses(result, fused->output());

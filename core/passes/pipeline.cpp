@@ -164,8 +164,10 @@ constexpr Pass kExportedStepPasses[] = {
 };
 
 constexpr Pass kPlanningPasses[] = {
-    {"choose_layouts", on<choose_layouts>}, {"fuse_addends", on<fuse_addends>},
-    {"fuse_updates", on<fuse_updates>},     {"fuse_chains", on<fuse_chains>},
+    {"choose_layouts", on<choose_layouts>},
+    {"fuse_addends", on<fuse_addends>},
+    {"fuse_updates", on<fuse_updates>},
+    {"fuse_chains", on<fuse_chains>},
     {.name = "fuse_conv_chains", .run = on<fuse_conv_chains>, .makes = "ConvChain"},
     {"move_updates", on<move_updates>},
 };

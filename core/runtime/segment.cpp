@@ -286,8 +286,7 @@ class SegmentBuilder {
 }  // namespace
 
 bool is_one_plan(const Graph& graph) {
-  return std::ranges::all_of(graph.nodes(),
-                             [](const auto& node) { return can_be_planned(*node); });
+  return std::ranges::all_of(graph.nodes(), [](const auto& node) { return can_be_planned(*node); });
 }
 
 bool DatumType::fits(const Datum& datum) const {

@@ -79,8 +79,8 @@ TEST_F(Inputs, BenchMeasuresWhatNoPlanHolds) {
   graph.add_output(places->output());
   onnx::save(model, path("places.onnx"));
   npy::save(make_folder("data") + "/x.npy", Tensor::from<float>({4}, {0, 1, 0, 2}));
-  const std::vector<std::string> bench{"bench",     path("places.onnx"), "--inputs", path("data"),
-                                       "--seconds", "0.01",              "--json"};
+  const std::vector<std::string> bench{
+      "bench", path("places.onnx"), "--inputs", path("data"), "--seconds", "0.01", "--json"};
   const Outcome outcome = run_graft(bench);
   ASSERT_THAT(outcome, Succeeds());
   const json line = json::parse(outcome.out);

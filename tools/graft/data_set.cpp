@@ -43,8 +43,8 @@ std::vector<Datum> feed(Model& model, const std::vector<NamedDatum>& data) {
     Value* target = data[i].name.empty() ? nullptr : model.graph().find(data[i].name);
     if (target == nullptr || !target->is_graph_input()) {
       if (i >= places.size()) {
-        fail(ErrorKind::argument, "the model has ", places.size(), " inputs, and data are given of ",
-             data.size());
+        fail(ErrorKind::argument, "the model has ", places.size(),
+             " inputs, and data are given of ", data.size());
       }
       target = places[i];
     }

@@ -46,8 +46,7 @@ Alone chain_alone(const KernelRequest& request, std::int64_t count) {
     const bool is_row = i == place || request.shape(operand) == request.output().shape;
     if (i != place) ++operand;
     const Shape shape = is_row ? Shape{count} : Shape{};
-    inputs.push_back(
-        graph->add_input(text("x", i), {request.output().dtype, SymShape(shape)}));
+    inputs.push_back(graph->add_input(text("x", i), {request.output().dtype, SymShape(shape)}));
   }
   Node* const node =
       graph->add_node("ElementwiseChain", kInternalDomain, inputs, {"y"}, {{"body", body}});
@@ -73,9 +72,8 @@ void ChainPart::run(const KernelArgs& args, std::int64_t first) const {
   auto* const y = args.output<std::byte>() + at * width_;
   std::size_t operand = kFirstOperand;
   for (std::size_t i = 0; i < advance_.size(); ++i) {
-    inputs[i] = i == place_
-                    ? y
-                    : static_cast<const std::byte*>(args.inputs[operand++]) + at * advance_[i];
+    inputs[i] =
+        i == place_ ? y : static_cast<const std::byte*>(args.inputs[operand++]) + at * advance_[i];
   }
   void* const outputs[] = {y};
   kernel_({{inputs.data(), advance_.size()}, outputs, nullptr, args.run});

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
+#include "core/ops/chain_limits.h"
 #include "core/ops/conv/conv_chain.h"
 #include "core/ops/conv/conv_onednn.h"
 #include "core/ops/conv/conv_rows.h"
@@ -18,9 +19,7 @@ namespace {
 using namespace conv_chain;
 
 /// What a stripe reads and writes, so that it stays in a second-level cache.
-constexpr std::int64_t kStripeBytes = 192 << 10;
-/// A result of so few bytes stays there as a whole.
-constexpr std::int64_t kSmallBytes = 512 << 10;
+constexpr std::int64_t kStripeBytes = 256 << 10;
 /// Weights of more bytes would be brought from memory for each stripe.
 constexpr std::int64_t kMostWeightBytes = 256 << 10;
 
@@ -98,28 +97,10 @@ struct Stripe {
   std::int64_t y_first;
 };
 
-/// Brings an image into the order in which stripes lie together.
-PreparedKernel relayout_of(const TensorSpec& x, Device& device) {
-  Graph graph("relayout");
-  Value* const from = graph.add_input("x", {x.dtype, SymShape(x.shape)});
-  from->layout = x.layout;
-  Value* const to = graph.add_node("Relayout", kInternalDomain, {from}, {"y"})->output();
-  to->set_type(from->type());
-  to->layout = Layout::channels_last;
-  return find_kernel(*to->producer(), device);
-}
-
 class ConvByStripes {
  public:
   ConvByStripes(KernelRequest& request, const Images& images)
       : has_bias_(request.has_input(kBias)), threads_(std::max(1, thread_count())) {
-    WorkspaceLayout layout;
-    if (!lies_in_rows(request.input(kX))) {
-      PreparedKernel relayout = relayout_of(request.input(kX), request.device());
-      is_complete_ = relayout.run && relayout.workspace_bytes == 0;
-      relayout_ = std::move(relayout.run);
-      x_ = layout.reserve<float>(request.shape(kX).size());
-    }
     const std::int64_t step = images.rows_of_stripe();
     for (std::int64_t image = 0; image < images.count && is_complete_; ++image) {
       for (std::int64_t row = 0; row < images.cut().output && is_complete_; row += step) {
@@ -127,6 +108,7 @@ class ConvByStripes {
                    rows_at(images.cut(), row, std::min(step, images.cut().output - row)));
       }
     }
+    WorkspaceLayout layout;
     for (int i = 0; i < threads_; ++i) scratch_.push_back(layout.reserve_bytes(scratch_bytes_));
     if (is_complete_) request.need_workspace(layout.bytes());
   }
@@ -135,20 +117,12 @@ class ConvByStripes {
   bool is_complete() const { return is_complete_; }
 
   void operator()(const KernelArgs& args) const {
-    const auto* x = args.input<float>(kX);
-    if (relayout_) {
-      auto* const rows = workspace_at<float>(args, x_);
-      void* const outputs[] = {rows};
-      relayout_({args.inputs.first(1), outputs, nullptr, args.run});
-      x = rows;
-    }
     parallel_for(threads_, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t thread = begin; thread < end; ++thread) {
         const auto count = static_cast<std::int64_t>(stripes_.size());
         const std::int64_t last = count * (thread + 1) / threads_;
         for (std::int64_t i = count * thread / threads_; i < last; ++i) {
-          run_stripe(args, x, stripes_[static_cast<std::size_t>(i)],
-                     static_cast<std::size_t>(thread));
+          run_stripe(args, stripes_[static_cast<std::size_t>(i)], static_cast<std::size_t>(thread));
         }
       }
     });
@@ -201,10 +175,9 @@ class ConvByStripes {
     return Shape(dims);
   }
 
-  void run_stripe(const KernelArgs& args, const float* x, const Stripe& stripe,
-                  std::size_t thread) const {
+  void run_stripe(const KernelArgs& args, const Stripe& stripe, std::size_t thread) const {
     const StripeKind& kind = kinds_[stripe.kind];
-    const void* const inputs[] = {x + stripe.x_first, args.inputs[kW],
+    const void* const inputs[] = {args.input<float>(kX) + stripe.x_first, args.inputs[kW],
                                   has_bias_ ? args.inputs[kBias] : nullptr};
     void* const outputs[] = {args.output<float>() + stripe.y_first};
     kind.convolutions[thread](
@@ -215,8 +188,6 @@ class ConvByStripes {
   bool has_bias_;
   int threads_;
   bool is_complete_ = true;
-  Kernel relayout_;  ///< empty where x lies in rows
-  std::size_t x_ = 0;
   std::vector<StripeKind> kinds_;
   std::vector<Stripe> stripes_;
   std::size_t scratch_bytes_ = 0;
@@ -226,12 +197,15 @@ class ConvByStripes {
 /// Known weights that stay in a cache, and a result that does not.
 bool suits_stripes(const KernelRequest& request) {
   const Tensor weight = request.constant(kW);
-  if (!weight.defined() || !lies_in_rows(request.output())) return false;  // f32
+  if (!weight.defined() || !lies_in_rows(request.input(kX)) || !lies_in_rows(request.output())) {
+    return false;
+  }
   for (int i = kFirstOperand; i < request.input_count(); ++i) {
     if (request.shape(i).size() != 1 && !lies_in_rows(request.input(i))) return false;
   }
   return bytes(weight.size()) <= kMostWeightBytes &&
-         bytes(request.output().shape.size()) > kSmallBytes && request.shape(kX).size() > 0;
+         bytes_of(DType::f32, request.output().shape.size()) > kSmallConvBytes &&
+         request.shape(kX).size() > 0;
 }
 
 Kernel make_stripes(KernelRequest& request) {
@@ -242,8 +216,7 @@ Kernel make_stripes(KernelRequest& request) {
                               request.output().shape);
   KernelRequest alone(*convolution.node, request.device());
   if (geometry.rank > 3 || !geometry.is_complete || make_conv_by_tiles(alone)) return {};
-  const auto kernel =
-      std::make_shared<const ConvByStripes>(request, Images(whole, geometry));
+  const auto kernel = std::make_shared<const ConvByStripes>(request, Images(whole, geometry));
   if (!kernel->is_complete()) return {};
   return [kernel](const KernelArgs& args) { (*kernel)(args); };
 }

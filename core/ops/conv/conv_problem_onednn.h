@@ -92,7 +92,7 @@ struct ConvProblem {
 };
 
 inline ConvProblem problem_of(const KernelRequest& request, const Shape& x, const Shape& w,
-                       const Shape& y) {
+                              const Shape& y) {
   return {ConvGeometry(request.node(), x, w, y), request.dtype(), x, w, y};
 }
 

@@ -11,8 +11,8 @@ namespace graft {
 template <class Made>
 class HeldConstants {
  public:
-  /// What is held of those elements and is the same as `made`, by are_same(a, b); else `made`, which
-  /// is held from now on. So a tensor whose elements have changed is no hindrance.
+  /// What is held of those elements and is the same as `made`, by are_same(a, b); else `made`,
+  /// which is held from now on. So a tensor whose elements have changed is no hindrance.
   template <class AreSame>
   std::shared_ptr<const Made> share(const void* elements, std::shared_ptr<const Made> made,
                                     AreSame&& are_same) {

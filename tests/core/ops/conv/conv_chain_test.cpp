@@ -50,20 +50,20 @@ struct Large {
     return {values.begin(), values.end()};
   }
 
-  std::vector<Tensor> tensors{filled({1, 8, 80, 90}, 0.5), filled({24, 8, 3, 3}, 0.25),
-                              filled({24}, -8.0), filled({1, 24, 80, 90}, 1.0)};
+  std::vector<Tensor> tensors{filled({1, 8, 160, 150}, 0.5), filled({24, 8, 3, 3}, 0.25),
+                              filled({24}, -8.0), filled({1, 24, 160, 150}, 1.0)};
   testing::OneNode one{"ConvChain", kInternalDomain, tensors, 1, attributes_of(residual_body(), 1)};
 };
 
 /// 8 channels of 9 taps, 6 at an edge and 4 in a corner, of 1/8 each; then -8 + 1.
 TEST(ConvChain, StripesMeetTheirNeighboursRows) {
   const std::vector<float> y = Large().run();
-  for (std::size_t h = 0; h < 80; ++h) {
-    for (std::size_t w = 0; w < 90; ++w) {
-      const int rows = h == 0 || h == 79 ? 2 : 3;
-      const int columns = w == 0 || w == 89 ? 2 : 3;
+  for (std::size_t h = 0; h < 160; ++h) {
+    for (std::size_t w = 0; w < 150; ++w) {
+      const int rows = h == 0 || h == 159 ? 2 : 3;
+      const int columns = w == 0 || w == 149 ? 2 : 3;
       const auto wanted = static_cast<float>(std::max(0, rows * columns - 7));
-      ASSERT_FLOAT_EQ(y[(h * 90 + w) * 24 + 23], wanted) << h << ", " << w;
+      ASSERT_FLOAT_EQ(y[(h * 150 + w) * 24 + 23], wanted) << h << ", " << w;
     }
   }
 }
@@ -71,7 +71,7 @@ TEST(ConvChain, StripesMeetTheirNeighboursRows) {
 /// The field's fused convolutions make it 0.
 TEST(ConvChain, NotANumberPassesThroughItsRectifier) {
   Large large;
-  large.tensors[0].values<float>()[40 * 90 * 8] = std::numeric_limits<float>::quiet_NaN();
+  large.tensors[0].values<float>()[40 * 150 * 8] = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> y = large.run();
   EXPECT_EQ(std::ranges::count_if(y, [](float one) { return std::isnan(one); }), 3 * 2 * 24);
 }
