@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace graft {
@@ -15,5 +16,9 @@ inline constexpr std::string_view kDeviceChainKernel = "interpreter";
 inline constexpr int kMostDeviceChainOperands = 8;
 inline constexpr int kMostDeviceChainValues = 24;
 inline constexpr int kMostDeviceChainAxes = 6;
+
+/// A convolution's result of so few bytes stays in a second-level cache as a whole: ConvChain,
+/// which makes it by parts, gains nothing there.
+inline constexpr std::size_t kSmallConvBytes = std::size_t{2} << 20;
 
 }  // namespace graft

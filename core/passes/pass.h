@@ -97,6 +97,10 @@ bool skip_row_transposes(Graph& graph);
 /// without gradients. All shapes of what it replaces must be known.
 bool fold_batch_norm(Graph& graph);
 
+/// Makes a Pad with zeros part of the padding of the convolution behind it. In plans without
+/// gradients. All shapes of what it replaces must be known.
+bool fold_padding(Graph& graph);
+
 /// Replaces the nodes that spell out a LayerNormalization or RMSNormalization over the last axes by
 /// that node. Before gradients are made. All shapes of what it replaces must be known.
 bool fuse_layer_norm(Graph& graph);
@@ -170,7 +174,12 @@ bool fuse_updates(Graph& graph, Device& device);
 /// into ElementwiseChain nodes: chains and trees, with operands that broadcast. What others read of
 /// a link becomes an output of its chain. A chain stands where its last link stood; it is not made
 /// if a reader comes before that, a variable changes meanwhile, or more memory would be held. The
-/// results are the same bits. The last pass before a plan.
+/// results are the same bits.
 bool fuse_chains(Graph& graph, Device& device);
+
+/// Makes one ConvChain of a large convolution, of a weight known beforehand, and the element-wise
+/// node or chain that alone reads its result: that is then finished part by part, while it is in a
+/// cache. Other operands lie like the result or have one element. Behind fuse_chains.
+bool fuse_conv_chains(Graph& graph, Device& device);
 
 }  // namespace graft::passes

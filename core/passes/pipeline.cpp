@@ -121,6 +121,7 @@ constexpr Pass kInferencePasses[] = {
     {"settle", all<kSettle>},
     {"decompose_where_needed", on<decompose_where_needed>},
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
+    {"fold_padding", on<fold_padding>},
     {"fold_batch_norm", on<fold_batch_norm>},
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
     {"forward", all<kForward>},
@@ -175,6 +176,7 @@ constexpr Pass kPlanningPasses[] = {
     {"fuse_addends", on<fuse_addends>},
     {.name = "fuse_updates", .run = on<fuse_updates>, .makes = "UpdateChain"},
     {.name = "fuse_chains", .run = on<fuse_chains>, .makes = "ElementwiseChain"},
+    {.name = "fuse_conv_chains", .run = on<fuse_conv_chains>, .makes = "ConvChain"},
     {"move_updates", on_cpu<move_updates>},
 };
 

@@ -11,6 +11,7 @@ namespace graft::passes {
 namespace {
 
 constexpr std::array kPasses{
+    RewritePass{"fold_padding", fold_padding_rewrites},
     RewritePass{"fold_batch_norm", fold_batch_norm_rewrites},
     RewritePass{"fuse_layer_norm", fuse_layer_norm_rewrites},
     RewritePass{"name_activations", name_activations_rewrites},

@@ -85,6 +85,7 @@ struct RewritePass {
 std::span<const RewritePass> rewrite_passes();
 
 // Those passes' rewrites, by the names of the passes.
+std::span<const Rewrite> fold_padding_rewrites();
 std::span<const Rewrite> fold_batch_norm_rewrites();
 std::span<const Rewrite> fuse_layer_norm_rewrites();
 std::span<const Rewrite> name_activations_rewrites();

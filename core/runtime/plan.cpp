@@ -255,7 +255,8 @@ void Plan::State::execute_with_checks(const RunState& run) {
   NanWatch watch(steps.size());
   const auto operands = [&](const Step& step, bool of_outputs) {
     const std::size_t count = step.input_count + step.output_count;
-    return operands_of(*step.node, of_outputs, {pointers.data() + step.first_pointer, count}, device);
+    return operands_of(*step.node, of_outputs, {pointers.data() + step.first_pointer, count},
+                       device);
   };
   if (options.poison) device.fill(arena.data(), kNanBits, arena.bytes());
   for (std::size_t i = 0; i < steps.size(); ++i) {

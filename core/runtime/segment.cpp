@@ -70,6 +70,12 @@ bool has_kernel(const Node& node) {
   }
 }
 
+bool can_be_planned(const Node& node) {
+  return !must_be_called(node) && std::ranges::all_of(node.inputs(), is_planned_type) &&
+         !any_value(node, [](const Value* value) { return !is_planned_type(value); }) &&
+         has_kernel(node);
+}
+
 /// All that the node and its bodies read of `graph`.
 std::vector<Value*> reads_of(const Node& node, const Graph& graph) {
   std::vector<Value*> reads;
@@ -151,12 +157,6 @@ class SegmentBuilder {
       }
     }
     needed_.insert(graph().outputs().begin(), graph().outputs().end());
-  }
-
-  bool can_be_planned(const Node& node) const {
-    return !must_be_called(node) && std::ranges::all_of(node.inputs(), is_planned_type) &&
-           !any_value(node, [](const Value* value) { return !is_planned_type(value); }) &&
-           has_kernel(node);
   }
 
   /// The outputs of nodes, in order, that are in `set` and needed outside the plan.
@@ -284,6 +284,10 @@ class SegmentBuilder {
 };
 
 }  // namespace
+
+bool is_one_plan(const Graph& graph) {
+  return std::ranges::all_of(graph.nodes(), [](const auto& node) { return can_be_planned(*node); });
+}
 
 bool DatumType::fits(const Datum& datum) const {
   if (!datum.is_tensor()) return !is_tensor;

@@ -65,6 +65,9 @@ struct Segment {
   std::vector<Datum> run(std::span<const Datum> inputs);
 };
 
+/// Whether one plan holds all of an inference_graph.
+bool is_one_plan(const Graph& graph);
+
 /// Binds the inputs, settles the graph, and divides its nodes into those that the plan holds, those
 /// that are called after it, on the CPU, and the rest. Throws what planning throws.
 std::unique_ptr<Segment> build_segment(const Stage& stage, std::span<const Datum> inputs,

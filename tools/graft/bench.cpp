@@ -6,18 +6,18 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/memory_use.h"
-#include "core/base/rng.h"
 #include "core/graph/edit.h"
-#include "core/passes/pass.h"
 #include "core/runtime/inference.h"
 #include "core/runtime/plan.h"
+#include "core/runtime/segment.h"
+#include "core/runtime/session.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
+#include "tools/graft/bench_data.h"
 #include "tools/graft/cost.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/machine.h"
 #include "tools/graft/profile.h"
-#include "tools/graft/tensor_files.h"
 #include "tools/graft/train_arguments.h"
 #include "tools/graft/verb.h"
 #include "tools/graft/verbosity.h"
@@ -33,9 +33,7 @@ struct Arguments {
   LossArguments loss;
   OptimizerArguments optimizer;
   std::size_t memory = 0;
-  std::optional<std::int64_t> batch;
-  std::vector<std::string> inputs;
-  std::string target;
+  BenchDataArguments data;
   ComputeArguments compute;
   Precision precision = Precision::f32;
   double seconds = 3.0;
@@ -55,73 +53,6 @@ void show_profile(const Arguments& arguments, Runner& runner, const std::functio
   runner.set_profiling(false);
   if (arguments.profile) print_profile(std::cerr, runner.profile(), kRuns);
   if (!arguments.trace.empty()) write_trace(arguments.trace, runner.profile(), kRuns);
-}
-
-/// One batch: what the files hold, or made-up numbers of the right type.
-struct BenchData {
-  std::vector<Tensor> inputs;
-  Tensor target;                 // not defined for inference
-  std::vector<ValueType> types;  // of the inputs
-  /// The model's graph for these inputs, its nodes as the file has them.
-  std::unique_ptr<Graph> graph;
-};
-
-Tensor made_up(const ValueType& type, std::uint64_t stream, std::int64_t bound) {
-  const Shape shape = type.shape->known().value();
-  Tensor tensor = Tensor::empty(DType::f64, shape);
-  const Philox random(0, stream);
-  std::uint64_t index = 0;
-  for (double& value : tensor.values<double>()) {
-    value = is_float(type.dtype)
-                ? random.normal(index)
-                : static_cast<double>(random.below(index, static_cast<std::uint64_t>(bound)));
-    ++index;
-  }
-  return tensor.cast(type.dtype);
-}
-
-std::vector<Tensor> make_inputs(const Arguments& arguments, const Graph& graph) {
-  std::map<std::string, Tensor> files = load_named_tensors(arguments.inputs);
-  std::vector<Tensor> inputs;
-  const std::vector<Value*> wanted = passes::required_inputs(graph);
-  if (files.empty()) {
-    std::string missing;
-    const auto types = bound_types(graph, arguments.batch.value_or(64), &missing);
-    if (!types)
-      fail(ErrorKind::shape, "the shape of input ", missing, " is not known; give --input");
-    // Small integers are valid as classes, tokens and indices alike.
-    for (const ValueType& type : *types) inputs.push_back(made_up(type, inputs.size(), 2));
-    return inputs;
-  }
-  for (const Value* input : wanted) {
-    const auto at = files.find(input->name());
-    if (at == files.end()) fail(ErrorKind::argument, "no --input for '", input->name(), "'");
-    inputs.push_back(at->second);
-    files.erase(at);
-  }
-  if (!files.empty())
-    fail(ErrorKind::argument, "the model has no input '", files.begin()->first, "'");
-  return inputs;
-}
-
-BenchData make_data(const Arguments& arguments, const Model& model, const Loss& loss) {
-  const Model newest = newest_form(model);
-  BenchData data;
-  data.inputs = make_inputs(arguments, newest.graph());
-  for (const Tensor& input : data.inputs) {
-    data.types.push_back({input.dtype(), SymShape(input.shape())});
-  }
-  data.graph = bound_graph(newest, data.types);
-  if (!arguments.train) return data;
-  if (!arguments.target.empty()) {
-    data.target = load_tensor_file(arguments.target);
-  } else {
-    const ValueType prediction = data.graph->outputs().front()->type();
-    const Shape shape = prediction.shape ? prediction.shape->known().value_or(Shape()) : Shape();
-    const ValueType type = target_type(loss, prediction);
-    data.target = made_up(type, 1000, std::max<std::int64_t>(class_count(loss, shape), 1));
-  }
-  return data;
 }
 
 /// Wall time in milliseconds.
@@ -180,7 +111,7 @@ struct Figures {
   Times times;
   double plan_ms = 0.0;
   std::optional<FirstStep> first;
-  std::size_t arena_bytes = 0;
+  std::optional<std::size_t> arena_bytes;  // of one plan
   std::size_t lower_bound_bytes = 0;
 };
 
@@ -199,34 +130,56 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   Figures figures;
   const Stopwatch since_load;
   TrainStep step(model, options);
-  step.plan(data.inputs, data.target);
+  const std::vector<Tensor> inputs = data.tensors();
+  step.plan(inputs, data.target);
   figures.plan_ms = since_load.milliseconds();
-  const float loss_before = step.run(data.inputs, data.target);
+  const float loss_before = step.run(inputs, data.target);
   figures.first = {loss_before, since_load.milliseconds(), resident_bytes(), step.parameter_bytes(),
                    step.state_bytes()};
-  figures.times = repeat(arguments.seconds, [&] { step.run(data.inputs, data.target); });
+  figures.times = repeat(arguments.seconds, [&] { step.run(inputs, data.target); });
   figures.arena_bytes = step.arena_bytes();
   figures.lower_bound_bytes = step.lower_bound_bytes();
   if (arguments.measures_steps()) {
-    show_profile(arguments, step, [&] { step.run(data.inputs, data.target); });
+    show_profile(arguments, step, [&] { step.run(inputs, data.target); });
   }
   return figures;
 }
 
-/// What a Session runs, without the copies that it makes of its outputs.
-Figures bench_inference(const Arguments& arguments, const Model& model, const BenchData& data) {
-  Device& target = device(arguments.compute.device);
+Figures bench_plan(const Arguments& arguments, std::unique_ptr<Graph> graph,
+                   const PlanOptions& options, const std::vector<Tensor>& inputs,
+                   const Stopwatch& since_load) {
   Figures figures;
-  const Stopwatch since_load;
-  const Model form = inference_form(model);
-  Plan plan(inference_graph(form.graph(), data.types, target),
-            {.device = &target, .fallback = arguments.compute.fallback});
+  Plan plan(std::move(graph), options);
   figures.plan_ms = since_load.milliseconds();
-  const std::vector<Tensor>& inputs = data.inputs;
   figures.times = repeat(arguments.seconds, [&] { plan.run(inputs); });
   figures.arena_bytes = plan.arena_bytes();
   figures.lower_bound_bytes = plan.lower_bound_bytes();
   if (arguments.measures_steps()) show_profile(arguments, plan, [&] { plan.run(inputs); });
+  return figures;
+}
+
+/// What a Session runs: where that is one plan, without the copies that it makes of its outputs.
+Figures bench_inference(const Arguments& arguments, const Model& model, const BenchData& data) {
+  const PlanOptions options{.device = &device(arguments.compute.device),
+                            .fallback = arguments.compute.fallback};
+  const Stopwatch since_load;
+  if (data.graph != nullptr) {
+    std::unique_ptr<Graph> graph =
+        inference_graph(inference_form(model).graph(), data.types, *options.device);
+    if (is_one_plan(*graph)) {
+      return bench_plan(arguments, std::move(graph), options, data.tensors(), since_load);
+    }
+  }
+  if (arguments.measures_steps()) {
+    fail(ErrorKind::argument,
+         "no single plan holds this model, so that no steps can be told apart: leave out --profile "
+         "and --trace");
+  }
+  Session session(model, {.device = options.device, .fallback = options.fallback});
+  session.run_data(data.inputs);
+  Figures figures;
+  figures.plan_ms = since_load.milliseconds();
+  figures.times = repeat(arguments.seconds, [&] { session.run_data(data.inputs); });
   return figures;
 }
 
@@ -244,8 +197,10 @@ nlohmann::ordered_json to_json(Figures& figures, double load_ms, std::optional<s
     line["parameter_bytes"] = figures.first->parameter_bytes;
     line["state_bytes"] = figures.first->state_bytes;
   }
-  line["arena_bytes"] = figures.arena_bytes;
-  line["lower_bound_bytes"] = figures.lower_bound_bytes;
+  if (figures.arena_bytes) {
+    line["arena_bytes"] = *figures.arena_bytes;
+    line["lower_bound_bytes"] = figures.lower_bound_bytes;
+  }
   line["peak_rss_bytes"] = peak_resident_bytes();
   if (macs) {
     // The backward pass has two products for each of the forward pass.
@@ -267,12 +222,17 @@ void print_text(const nlohmann::ordered_json& line) {
               << "first loss   " << line["first_loss"];
   }
   std::cout << '\n';
-  std::cout << "memory       arena " << bytes_text(line["arena_bytes"]);
-  if (line.contains("state_bytes")) {
-    std::cout << ", parameters " << bytes_text(line["parameter_bytes"]) << ", optimizer state "
-              << bytes_text(line["state_bytes"]);
+  std::cout << "memory       ";
+  if (line.contains("arena_bytes")) {
+    std::cout << "arena " << bytes_text(line["arena_bytes"]) << ", ";
+  } else {
+    std::cout << "plans and calls between them, ";
   }
-  std::cout << ", peak resident " << bytes_text(line["peak_rss_bytes"]) << '\n';
+  if (line.contains("state_bytes")) {
+    std::cout << "parameters " << bytes_text(line["parameter_bytes"]) << ", optimizer state "
+              << bytes_text(line["state_bytes"]) << ", ";
+  }
+  std::cout << "peak resident " << bytes_text(line["peak_rss_bytes"]) << '\n';
   if (line.contains("flops_per_step")) {
     std::cout << "work         " << short_count(line["flops_per_step"]) << "FLOP a step, "
               << percent(line["fma_peak_fraction"]) << " of the machine's FMA peak\n";
@@ -285,10 +245,13 @@ ExitCode bench(const Arguments& arguments) {
   apply(arguments.compute);
   Model model = onnx::load(arguments.model);
   const double load_ms = before_ms + loading.milliseconds();
-  if (arguments.batch && arguments.inputs.empty()) edit::set_batch(model, *arguments.batch);
+  if (arguments.data.batch && !arguments.data.has_files()) {
+    edit::set_batch(model, *arguments.data.batch);
+  }
   const Loss loss = choose_loss(arguments.loss);
-  const BenchData data = make_data(arguments, model, loss);
-  const std::optional<std::int64_t> macs = multiply_adds(*data.graph);
+  const BenchData data = make_bench_data(arguments.data, model, arguments.train ? &loss : nullptr);
+  const std::optional<std::int64_t> macs =
+      data.graph == nullptr ? std::nullopt : multiply_adds(*data.graph);
   Figures figures = arguments.train ? bench_training(arguments, model, loss, data)
                                     : bench_inference(arguments, model, data);
   const nlohmann::ordered_json line = to_json(figures, load_ms, macs);
@@ -309,12 +272,16 @@ Run add_bench(CLI::App& app) {
   add_arguments(app, arguments->loss);
   add_arguments(app, arguments->optimizer);
   add_memory_argument(app, arguments->memory);
-  app.add_option("--batch,--batch-size", arguments->batch,
+  app.add_option("--batch,--batch-size", arguments->data.batch,
                  "samples in a made-up batch (default: 64)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
-  app.add_option("--input", arguments->inputs, "a .npy or .pb file (default: made-up numbers)")
+  app.add_option("--input", arguments->data.files, "a .npy or .pb file (default: made-up numbers)")
       ->type_name("NAME=FILE");
-  app.add_option("--target", arguments->target, "a .npy or .pb file")->type_name("FILE");
+  app.add_option("--inputs", arguments->data.folder,
+                 "a folder of input_0.pb, ... or NAME.npy, or of test_data_set_*")
+      ->type_name("DIR")
+      ->excludes("--input");
+  app.add_option("--target", arguments->data.target, "a .npy or .pb file")->type_name("FILE");
   add_arguments(app, arguments->compute);
   add_arguments(app, arguments->precision);
   app.add_option("--seconds", arguments->seconds, "how long to measure")

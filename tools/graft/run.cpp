@@ -11,6 +11,7 @@
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/class_names.h"
+#include "tools/graft/data_set.h"
 #include "tools/graft/file_notes.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/tensor_files.h"
@@ -24,24 +25,11 @@ namespace {
 struct Arguments {
   std::string model;
   std::vector<std::string> inputs;
+  std::string folder;  // of inputs
   std::string out;
   ComputeArguments compute;
   bool json = false;
 };
-
-/// Names in models may hold anything, "../" too: what is no plain character becomes '_'.
-std::string file_stem(const std::string& name) {
-  std::string stem = name;
-  std::ranges::replace_if(
-      stem,
-      [](char c) {
-        const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                              (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
-        return !is_plain;
-      },
-      '_');
-  return stem.empty() || stem.front() == '.' ? "_" + stem : stem;
-}
 
 bool numpy_has(DType dtype) {
   return dtype != DType::bf16 && dtype != DType::string && bits_of(dtype) >= 8 &&
@@ -120,12 +108,31 @@ class Writer {
   std::set<std::string> stems_{};  // of the files that are written
 };
 
+/// A model, and what its required inputs get, by name.
+struct Ready {
+  Model model;
+  std::map<std::string, Datum> inputs;
+};
+
+/// A folder may hold data of inputs with default values, too: these change then.
+Ready make_ready(const Arguments& arguments, const Model& model) {
+  Ready ready{model.clone(), {}};
+  if (arguments.folder.empty()) {
+    ready.inputs = load_named_data(arguments.inputs, model.graph());
+    return ready;
+  }
+  const std::vector<Datum> fed = feed(ready.model, load_inputs(arguments.folder, model));
+  const std::vector<Value*> required = passes::required_inputs(ready.model.graph());
+  for (std::size_t i = 0; i < fed.size(); ++i) ready.inputs[required[i]->name()] = fed[i];
+  return ready;
+}
+
 /// In the model's order, as far as they are given: the session says what is missing.
-std::vector<Datum> in_order(const Model& model, const std::map<std::string, Datum>& inputs) {
+std::vector<Datum> in_order(const Ready& ready) {
   std::vector<Datum> ordered;
-  for (const Value* input : passes::required_inputs(model.graph())) {
-    const auto at = inputs.find(input->name());
-    if (at != inputs.end()) ordered.push_back(at->second);
+  for (const Value* input : passes::required_inputs(ready.model.graph())) {
+    const auto at = ready.inputs.find(input->name());
+    if (at != ready.inputs.end()) ordered.push_back(at->second);
   }
   return ordered;
 }
@@ -142,11 +149,11 @@ ExitCode run(const Arguments& arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
   make_folder(arguments.out);
-  const std::map<std::string, Datum> inputs = load_named_data(arguments.inputs, model.graph());
-  Session session(
-      model_with_gradients(model, in_order(model, inputs)),
-      {.device = &device(arguments.compute.device), .fallback = arguments.compute.fallback});
-  const std::vector<Datum> outputs = session.run_data(inputs);
+  const SessionOptions options{.device = &device(arguments.compute.device),
+                               .fallback = arguments.compute.fallback};
+  const Ready ready = make_ready(arguments, model);
+  Session session(model_with_gradients(ready.model, in_order(ready)), options);
+  const std::vector<Datum> outputs = session.run_data(ready.inputs);
   say_what_inputs_are(model);
   Writer writer(arguments, class_names_of(model));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -163,6 +170,10 @@ Run add_run(CLI::App& app) {
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   app.add_option("--input", arguments->inputs, "a .npy or .pb file; once an input")
       ->type_name("NAME=FILE");
+  app.add_option("--inputs", arguments->folder,
+                 "a folder of input_0.pb, ... or NAME.npy, or of test_data_set_*")
+      ->type_name("DIR")
+      ->excludes("--input");
   app.add_option("--out,-o", arguments->out, "the folder that gets a file an output")
       ->required()
       ->type_name("DIR");

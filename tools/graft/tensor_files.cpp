@@ -1,10 +1,25 @@
 #include "tools/graft/tensor_files.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "io/npy.h"
 #include "io/onnx.h"
 
 namespace graft::cli {
+
+std::string file_stem(const std::string& name) {
+  std::string stem = name;
+  std::ranges::replace_if(
+      stem,
+      [](char c) {
+        const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                              (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+        return !is_plain;
+      },
+      '_');
+  return stem.empty() || stem.front() == '.' ? "_" + stem : stem;
+}
 
 Tensor load_tensor_file(const std::filesystem::path& path) {
   if (path.extension() == ".npy") return npy::load(path);

@@ -10,6 +10,9 @@
 
 namespace graft::cli {
 
+/// Names in models may hold anything, "../" too: what is no plain character becomes '_'.
+std::string file_stem(const std::string& name);
+
 /// A tensor from a .npy or .pb file. Throws Error{argument} for another ending, Error{io} or
 /// Error{model} if the file is not there or damaged.
 Tensor load_tensor_file(const std::filesystem::path& path);

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/ops/conv/conv_onednn.h"
+#include "core/ops/conv/conv_problem_onednn.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/kernels/column_sums.h"
 #include "core/ops/kernels/onednn.h"
@@ -11,76 +13,6 @@ namespace graft {
 namespace {
 
 using Dims = dnnl::memory::dims;
-
-/// What the three primitives of one convolution have in common.
-struct ConvProblem {
-  ConvProblem(const ConvGeometry& sizes, DType type, const Shape& x_shape, const Shape& w_shape,
-              const Shape& y_shape)
-      : geometry(sizes), dtype(type), x(x_shape), w(w_shape), y(y_shape) {
-    for (int i = 3 - std::min(3, geometry.rank); i < 3; ++i) {
-      const WindowAxis& axis = geometry.axes[static_cast<std::size_t>(i)];
-      strides.push_back(axis.stride);
-      dilations.push_back(axis.dilation - 1);
-      pads_begin.push_back(axis.pad_begin);
-      pads_end.push_back(axis.pad_end);
-    }
-    if (geometry.groups > 1) {
-      std::vector<std::int64_t> dims{geometry.groups, geometry.outputs};
-      dims.insert(dims.end(), w_shape.begin() + 1, w_shape.end());
-      w = Shape(dims);
-    }
-  }
-
-  /// oneDNN wants at least one element everywhere, and each window that fits.
-  bool is_supported() const {
-    return is_onednn_type(dtype) && geometry.rank <= 3 && geometry.is_complete && x.size() > 0 &&
-           w.size() > 0 && y.size() > 0;
-  }
-
-  /// Fastest here by far: nhwc for all; the weight in the primitive's own layout.
-  dnnl::convolution_forward::primitive_desc forward(bool has_bias) const {
-    const auto bias = has_bias ? dense({y[1]}) : dnnl::memory::desc();
-    return {onednn_engine(),
-            dnnl::prop_kind::forward_training,
-            dnnl::algorithm::convolution_direct,
-            image(x),
-            any(w),
-            bias,
-            image(y),
-            strides,
-            dilations,
-            pads_begin,
-            pads_end,
-            onednn_attributes()};
-  }
-
-  bool is_strided_depthwise() const {
-    return geometry.groups > 1 && geometry.outputs == 1 &&
-           std::ranges::any_of(strides, [](std::int64_t stride) { return stride > 1; });
-  }
-
-  /// An operand of the problem's type in that layout.
-  dnnl::memory::desc image(const Shape& shape, Layout layout = Layout::channels_last) const {
-    return onednn_image(shape, layout, dtype);
-  }
-  dnnl::memory::desc dense(const Shape& shape) const { return onednn_dense(shape, dtype); }
-  dnnl::memory::desc any(const Shape& shape) const { return onednn_any(shape, dtype); }
-
-  ConvGeometry geometry;
-  DType dtype;
-  Shape x;
-  Shape w;  // with a leading axis of groups if there are several
-  Shape y;
-  Dims strides;
-  Dims dilations;
-  Dims pads_begin;
-  Dims pads_end;
-};
-
-ConvProblem problem_of(const KernelRequest& request, const Shape& x, const Shape& w,
-                       const Shape& y) {
-  return {ConvGeometry(request.node(), x, w, y), request.dtype(), x, w, y};
-}
 
 /// An operand of the primitive that is read: copied to the wanted layout first if need be.
 OnednnOperand read(OnednnProgram& program, int argument, const dnnl::memory::desc& wanted,
@@ -252,16 +184,16 @@ Kernel conv_transpose_kernel(KernelRequest& request) {
   const auto bias = has_bias ? problem.dense({to[1]}) : dnnl::memory::desc();
   const dnnl::deconvolution_forward::primitive_desc desc(
       onednn_engine(), dnnl::prop_kind::forward_training, dnnl::algorithm::deconvolution_direct,
-      problem.image(from), transposed_weight(problem, true), bias, problem.image(to),
+      problem.image(problem.y), transposed_weight(problem, true), bias, problem.image(problem.x),
       problem.strides, problem.dilations, problem.pads_begin, problem.pads_end,
       onednn_attributes());
   OnednnProgram program;
   std::vector<OnednnOperand> operands{
-      read(program, DNNL_ARG_SRC, desc.src_desc(), problem.image(from, request.layout(0)),
+      read(program, DNNL_ARG_SRC, desc.src_desc(), problem.image(problem.y, request.layout(0)),
            onednn_input(0)),
       read_weight(program, request, desc.weights_desc(), transposed_weight(problem, false))};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
-  const Written result(program, desc.dst_desc(), problem.image(to, request.output().layout),
+  const Written result(program, desc.dst_desc(), problem.image(problem.x, request.output().layout),
                        onednn_output());
   operands.push_back(result.operand(DNNL_ARG_DST));
   program.add(desc, operands);
@@ -363,12 +295,16 @@ Kernel unless_refused(KernelRequest& request) {
 
 }  // namespace
 
+Kernel make_conv_onednn(KernelRequest& request) {
+  return unless_refused<conv_kernel>(request);
+}
+
 void register_conv_onednn(KernelRegistry& registry) {
   const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
     registry.add(
         {.op = op, .domain = domain, .name = "onednn", .make = make, .knows_layouts = true});
   };
-  add("Conv", "", unless_refused<conv_kernel>);
+  add("Conv", "", make_conv_onednn);
   add("ConvTranspose", "", unless_refused<conv_transpose_kernel>);
   add("ConvInputGrad", kInternalDomain, unless_refused<conv_input_grad_kernel>);
   add("ConvWeightGrad", kInternalDomain, unless_refused<conv_weight_grad_kernel>);

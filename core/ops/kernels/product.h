@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "core/ops/kernels/workspace.h"
 
@@ -47,17 +48,31 @@ Product<T> eigen_product(const ProductSpec& spec);
 /// By oneDNN, or by Eigen what it takes badly. Exists where the program is built with oneDNN.
 Product<float> onednn_product(const ProductSpec& spec);
 
-/// A product whose second operand is brought into the layout that suits it once a run.
+/// What `product.pack` makes of b, which is known before the run. While somebody holds it, the next
+/// who asks gets the same.
+template <class T>
+std::shared_ptr<const Tensor> pack_now(const Product<T>& product, const T* b);
+
+/// A product whose second operand is brought into the layout that suits it once a run, or at once
+/// where it is `known` before.
 template <class T>
 class RepeatedProduct {
  public:
-  RepeatedProduct(const Product<T>& product, WorkspaceLayout& layout)
-      : product_(product), packed_(layout.reserve_bytes(product.packed_bytes)) {}
+  RepeatedProduct(const Product<T>& product, WorkspaceLayout& layout, const T* known = nullptr)
+      : product_(product) {
+    if (product.packed_bytes == 0) return;
+    if (known != nullptr) {
+      known_ = pack_now(product, known);
+    } else {
+      packed_ = layout.reserve_bytes(product.packed_bytes);
+    }
+  }
 
   std::size_t scratch_bytes() const { return product_.scratch_bytes; }
   /// b for the calls of this run.
   const void* prepare(const KernelArgs& args, const T* b) const {
     if (product_.packed_bytes == 0) return b;
+    if (known_ != nullptr) return known_->data();
     void* const packed = workspace_at<std::byte>(args, packed_);
     product_.pack(b, packed);
     return packed;
@@ -68,7 +83,8 @@ class RepeatedProduct {
 
  private:
   Product<T> product_;
-  std::size_t packed_;
+  std::size_t packed_ = 0;
+  std::shared_ptr<const Tensor> known_{};
 };
 
 }  // namespace graft

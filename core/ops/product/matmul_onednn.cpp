@@ -33,10 +33,17 @@ bool c_is_bias(const KernelRequest& request, const MatMulProblem& p) {
          c[c.rank() - 1] == p.n;
 }
 
+/// A matrix b that is known before the run is brought into the primitive's own layout then: 2 to 8
+/// rows by 512 x 512 take 0.2 to 0.4 of the time, 16 to 64 by 1024 x 1024 0.86 to 0.99, more no
+/// less.
+bool has_known_matrix(const KernelRequest& request, const MatMulProblem& p) {
+  return p.batch.empty() && request.constant(1).defined();
+}
+
 Kernel make_sgemm(KernelRequest& request) {
   if (request.dtype() != DType::f32) return {};
   const MatMulProblem p(request);
-  if (p.is_matvec() || !suits_sgemm(p)) return {};
+  if (p.is_matvec() || !suits_sgemm(p) || has_known_matrix(request, p)) return {};
   if (p.beta == 0.0F) {
     return [p](const KernelArgs& args) {
       run_sgemm(p, p.alpha, args.input<float>(0), args.input<float>(1), 0.0F, args.output<float>());
@@ -58,7 +65,8 @@ Kernel make_matmul(KernelRequest& request) {
   Dims y_dims = p.batch;
   y_dims.insert(y_dims.end(), {p.m, p.n});
   const auto a = operand(p, p.a_steps, p.m, p.k, p.transposes_a, dtype);
-  const auto b = operand(p, p.b_steps, p.k, p.n, p.transposes_b, dtype);
+  const auto given_b = operand(p, p.b_steps, p.k, p.n, p.transposes_b, dtype);
+  const bool is_packed = has_known_matrix(request, p);
   const auto y = onednn_dense(Shape(std::move(y_dims)), dtype);
   const bool has_bias = p.beta != 0.0F && c_is_bias(request, p);
   const bool adds_to_y = p.beta != 0.0F && !has_bias;
@@ -71,17 +79,22 @@ Kernel make_matmul(KernelRequest& request) {
   attributes.set_post_ops(after);
 
   const auto bias = has_bias ? onednn_dense({1, p.n}, dtype) : dnnl::memory::desc();
-  const dnnl::matmul::primitive_desc description(onednn_engine(), a, b, bias, y, attributes,
-                                                 /*allow_empty=*/true);
+  const dnnl::matmul::primitive_desc description(
+      onednn_engine(), a, is_packed ? onednn_any({p.k, p.n}, dtype) : given_b, bias, y, attributes,
+      /*allow_empty=*/true);
   if (!description) return {};
   // oneDNN's own plain loops are slower than Eigen.
   if (std::string_view(description.impl_info_str()).substr(0, 3) == "ref") return {};
 
+  OnednnProgram program;
+  const auto b = description.weights_desc();
+  const OnednnSlot matrix = is_packed && !is_same_layout(b, given_b)
+                                ? program.constant(request.constant(1), given_b, b)
+                                : onednn_input(1);
   std::vector<OnednnOperand> operands{{DNNL_ARG_SRC, a, onednn_input(0)},
-                                      {DNNL_ARG_WEIGHTS, b, onednn_input(1)},
+                                      {DNNL_ARG_WEIGHTS, b, matrix},
                                       {DNNL_ARG_DST, y, onednn_output()}};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, bias, onednn_input(2)});
-  OnednnProgram program;
   program.add(description, operands);
   Kernel product = program.finish(request);
   if (!adds_to_y) return product;

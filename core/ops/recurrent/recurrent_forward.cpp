@@ -5,6 +5,8 @@
 //
 // Long: ForwardDirection, for its steps work on the buffers that its constructor lays out; parts
 // would hand all of them to one another.
+#include <optional>
+
 #include "core/ops/recurrent/recurrent_run.h"
 
 namespace graft {
@@ -40,16 +42,20 @@ class ForwardDirection {
         kept_states_(settings.states() * (sizes_.steps + 1) * sizes_.state()),
         x_(x) {
     const std::int64_t n = sizes_.hidden;
-    project_ = make_product({.m = sizes_.rows(),
-                             .n = gate_columns_,
-                             .k = sizes_.input,
-                             .lda = sizes_.input,
-                             .ldb = sizes_.input,
-                             .ldc = row_,
-                             .transposes_b = true});
-    scratch_ = layout.reserve_bytes(project_.scratch_bytes);
+    const T* const w = known(request, kW, gate_columns_ * sizes_.input);
+    project_.emplace(make_product({.m = sizes_.rows(),
+                                   .n = gate_columns_,
+                                   .k = sizes_.input,
+                                   .lda = sizes_.input,
+                                   .ldb = sizes_.input,
+                                   .ldc = row_,
+                                   .transposes_b = true,
+                                   .packs_b = w != nullptr}),
+                     layout, w);
+    scratch_ = layout.reserve_bytes(project_->scratch_bytes());
+    const T* const r = known(request, kR, gate_columns_ * n);
     for (const Chain& chain : chains.of_direction) {
-      chains_.push_back(make_chain(chain, chains.at_once, make_product, layout));
+      chains_.push_back(make_chain(chain, chains.at_once, make_product, r, layout));
     }
     if (!keeps_) {
       gates_ = layout.reserve<T>(sizes_.rows() * row_);
@@ -111,8 +117,15 @@ class ForwardDirection {
     std::size_t scratch;
   };
 
+  /// This direction's part of a weight that is known before the run; null of another.
+  const T* known(const KernelRequest& request, int input, std::int64_t size) const {
+    const Tensor all = request.constant(input);
+    return all.defined() ? static_cast<const T*>(all.data()) + direction_ * size : nullptr;
+  }
+
+  /// `r`: the weights of its direction, where they are known.
   ChainProducts make_chain(const Chain& samples, bool is_serial, MakeProduct<T> make_product,
-                           WorkspaceLayout& layout) const {
+                           const T* r, WorkspaceLayout& layout) const {
     const std::int64_t n = sizes_.hidden;
     ChainProducts chain{samples, {}, 0};
     std::size_t scratch = 0;
@@ -127,7 +140,7 @@ class ForwardDirection {
                                                  .transposes_b = true,
                                                  .packs_b = true,
                                                  .is_serial = is_serial}),
-                                   layout);
+                                   layout, r == nullptr ? nullptr : r + stage.first * n * n);
       scratch = std::max(scratch, chain.of_stages.back().scratch_bytes());
     }
     chain.scratch = layout.reserve_bytes(scratch);
@@ -151,7 +164,8 @@ class ForwardDirection {
   void project(const KernelArgs& args) const {
     const T* const x = sizes_.batch_first ? workspace_at<T>(args, x_) : args.input<T>(kX);
     const T* const w = args.input<T>(kW) + direction_ * gate_columns_ * sizes_.input;
-    project_.run(x, w, gates(args), workspace_at<std::byte>(args, scratch_));
+    project_->run(x, project_->prepare(args, w), gates(args),
+                  workspace_at<std::byte>(args, scratch_));
   }
 
   Weights prepare_weights(const KernelArgs& args, const ChainProducts& chain) const {
@@ -250,7 +264,7 @@ class ForwardDirection {
   bool keeps_;        ///< the training form
   int gates_output_;
   std::int64_t kept_states_;
-  Product<T> project_;
+  std::optional<RepeatedProduct<T>> project_;  ///< by the constructor
   std::vector<ChainProducts> chains_;
   std::size_t x_;
   std::size_t gates_ = 0;
