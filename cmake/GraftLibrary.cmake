@@ -2,7 +2,7 @@
 
 # graft_sources(<variable> [folder...]): the *.cpp of the current folder and the folders named.
 # A *_onednn.cpp is left out without oneDNN, a no_onednn.cpp with it; so are *_cuda.cpp and *_cuda.cu
-# without CUDA, and no_cuda.cpp with it; and of RE2, regex_re2.cpp and no_re2.cpp.
+# without CUDA, and no_cuda.cpp with it; of RE2, regex_re2.cpp and no_re2.cpp; and no_mpi.cpp with MPI.
 function(graft_sources variable)
   set(patterns "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   foreach(folder IN LISTS ARGN)
@@ -19,6 +19,9 @@ function(graft_sources variable)
     list(FILTER sources EXCLUDE REGEX "/no_re2\\.cpp$")
   else()
     list(FILTER sources EXCLUDE REGEX "/regex_re2\\.cpp$")
+  endif()
+  if(GRAFT_MPI)
+    list(FILTER sources EXCLUDE REGEX "/no_mpi\\.cpp$")
   endif()
   graft_cuda_sources(sources ${ARGN})
   set(${variable} "${sources}" PARENT_SCOPE)

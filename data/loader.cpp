@@ -20,6 +20,21 @@ constexpr std::uint64_t kSeedOfData = 0x6461'7461'0000'0000;
 /// Set in the stream of an epoch's order, clear in those of samples.
 constexpr std::uint64_t kOrderStream = std::uint64_t{1} << 63;
 
+void check(const Shard& shard, std::int64_t batch, std::int64_t size) {
+  if (shard.count < 1 || shard.index < 0 || shard.index >= shard.count) {
+    fail(ErrorKind::argument, "data loader: shard ", shard.index, " of ", shard.count,
+         ", wanted 0 to below a count of at least 1");
+  }
+  if (batch % shard.count != 0) {
+    fail(ErrorKind::argument, "data loader: a batch of ", batch, " for ", shard.count,
+         " shards, wanted a multiple: ", (batch / shard.count + 1) * shard.count, " is one");
+  }
+  if (size < shard.count) {
+    fail(ErrorKind::argument, "data loader: ", size, " samples for ", shard.count,
+         " shards, wanted at least one each");
+  }
+}
+
 void check(const Dataset* dataset, const LoaderOptions& options) {
   if (dataset == nullptr) fail(ErrorKind::argument, "data loader: no data set");
   if (options.batch < 1) {
@@ -29,6 +44,7 @@ void check(const Dataset* dataset, const LoaderOptions& options) {
     fail(ErrorKind::argument, "data loader: prefetch ", options.prefetch, ", wanted 0 or more");
   }
   if (dataset->size() == 0) fail(ErrorKind::argument, "data loader: the data set is empty");
+  check(options.shard, options.batch, dataset->size());
   if (options.drop_last && dataset->size() < options.batch) {
     fail(ErrorKind::argument, "data loader: drop_last leaves no batch: ", dataset->size(),
          " samples, batch ", options.batch);
@@ -59,6 +75,24 @@ Batch first_rows(const Batch& all, std::int64_t rows) {
     part.further_targets.push_back(first_rows(target, rows));
   }
   return part;
+}
+
+/// Samples of the epoch's order: first to last - 1.
+struct Range {
+  std::int64_t first;
+  std::int64_t last;
+  std::int64_t size() const { return last - first; }
+};
+
+/// What the shard gets of a batch.
+Range part_of(const Range& batch, const LoaderOptions& options) {
+  const auto [index, count] = options.shard;
+  if (options.equal_shards) {
+    const std::int64_t each = batch.size() / count;
+    return {batch.first + each * index, batch.first + each * (index + 1)};
+  }
+  return {batch.first + batch.size() * index / count,
+          batch.first + batch.size() * (index + 1) / count};
 }
 
 /// Memory for one batch, also seen as the smaller batch at the end of an epoch.
@@ -92,6 +126,7 @@ struct DataLoader::State {
  private:
   void produce(std::int64_t epoch, std::int64_t first);
   void order_samples(std::int64_t epoch);
+  Range range_of(std::int64_t index) const;
   void fill(const Batch& batch, std::int64_t first, std::int64_t epoch) const;
   void transform(const SampleRow& row, std::int64_t sample, std::int64_t epoch) const;
   void check_label(const SampleRow& row, std::int64_t sample) const;
@@ -116,12 +151,13 @@ DataLoader::State::State(std::shared_ptr<const Dataset> data, LoaderOptions want
     : dataset(std::move(data)), options(std::move(wanted)) {
   check(dataset.get(), options);
   const std::int64_t size = dataset->size();
-  const std::int64_t rest = size % options.batch;
-  batches = size / options.batch + (rest > 0 && !options.drop_last ? 1 : 0);
+  batches = size / options.batch;
+  const std::int64_t rest = options.drop_last ? 0 : range_of(batches).size();
+  batches += rest > 0 ? 1 : 0;
   const std::int64_t ahead = std::min<std::int64_t>(options.prefetch, batches - 1);
   buffers_.resize(static_cast<std::size_t>(ahead + 1));
   for (Buffer& buffer : buffers_) {
-    buffer.full = make_batch(dataset->info(), std::min(options.batch, size));
+    buffer.full = make_batch(dataset->info(), range_of(0).size());
     if (rest > 0) buffer.last = first_rows(buffer.full, rest);
   }
   order_.resize(static_cast<std::size_t>(size));
@@ -178,7 +214,7 @@ void DataLoader::State::produce(std::int64_t epoch, std::int64_t first) {
         changed_.wait(lock, [&] { return stopping_ || index - released_ < ring(); });
         if (stopping_) return;
       }
-      fill(batch_at(index), index * options.batch, epoch);
+      fill(batch_at(index), range_of(index).first, epoch);
       {
         const std::lock_guard lock(mutex_);
         produced_ = index + 1;
@@ -203,8 +239,12 @@ void DataLoader::State::order_samples(std::int64_t epoch) {
 
 const Batch& DataLoader::State::batch_at(std::int64_t index) const {
   const Buffer& buffer = buffers_[static_cast<std::size_t>(index % ring())];
-  const std::int64_t left = dataset->size() - index * options.batch;
-  return left < buffer.full.size ? buffer.last : buffer.full;
+  return range_of(index).size() < buffer.full.size ? buffer.last : buffer.full;
+}
+
+Range DataLoader::State::range_of(std::int64_t index) const {
+  const std::int64_t first = index * options.batch;
+  return part_of({first, std::min(first + options.batch, dataset->size())}, options);
 }
 
 void DataLoader::State::fill(const Batch& batch, std::int64_t first, std::int64_t epoch) const {
@@ -256,6 +296,9 @@ DataLoader::Iterator DataLoader::begin() {
   return Iterator(state_.get(), first);
 }
 
+const Shard& DataLoader::shard() const {
+  return state_->options.shard;
+}
 std::int64_t DataLoader::batches() const {
   return state_->batches;
 }

@@ -11,8 +11,14 @@
 
 namespace graft {
 
+/// One of several loaders, of several processes, that share the batches of one data set.
+struct Shard {
+  int index = 0;
+  int count = 1;
+};
+
 struct LoaderOptions {
-  /// The number of samples in a batch.
+  /// The number of samples in a batch: with a shard, in the joint batch of all of them.
   std::int64_t batch = 32;
   /// Another order in each epoch, made from seed and epoch; otherwise the data set's order.
   bool shuffle = false;
@@ -20,6 +26,14 @@ struct LoaderOptions {
   std::uint64_t seed = 0;
   /// Leaves out the last batch when it is smaller than the others.
   bool drop_last = false;
+  /// The loader gives its part of each batch, one behind the other in the order of the shards: with
+  /// the same data set and options, all loaders together give what one would give alone, in the
+  /// same batches. The batch must be a multiple of the count.
+  Shard shard = {};
+  /// In the last batch all shards get as many samples, and those that are left, fewer than there
+  /// are shards, are left out; otherwise the last parts may differ by one sample, and some loaders
+  /// have a batch less.
+  bool equal_shards = true;
   /// How many batches are made ahead of the one in use.
   int prefetch = 2;
   /// Applied in order to input 0 of each sample.
@@ -70,6 +84,7 @@ class DataLoader {
   Iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
+  const Shard& shard() const;
   /// The number of batches in an epoch.
   std::int64_t batches() const;
   /// The epoch that the next `begin()` gives; the first is 0.

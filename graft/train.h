@@ -1,8 +1,9 @@
 #pragma once
 
-// Training: Trainer with epochs and measures, TrainStep for loops by hand, Evaluator. What a long
-// run needs beside them is in graft/run.h.
+// Training: Trainer with epochs and measures, TrainStep for loops by hand, Evaluator; on several
+// machines, mpi_communicator. What a long run needs beside them is in graft/run.h.
 
+#include "core/device/mpi_communicator.h"
 #include "train/copies.h"
 #include "train/evaluator.h"
 #include "train/lora_file.h"

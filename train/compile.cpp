@@ -44,31 +44,12 @@ void share_with_constant(Graph& graph, const Value& parameter) {
   node->attributes = {{"value", tensor}};
 }
 
-bool is_variable(const Value* value) {
-  return value != nullptr && value->is_variable;
-}
-
-/// Marks the running statistics that passes::train_mode will mark, in bodies too.
-void mark_statistics(const Graph& graph) {
-  for (const auto& node : graph.nodes()) {
-    for_each_body(*node, mark_statistics);
-    if (!node->is("BatchNormalization") ||
-        !(is_variable(node->input(1)) || is_variable(node->input(2)))) {
-      continue;
-    }
-    for (const int statistic : {3, 4}) {
-      Value* const value = node->input(statistic);
-      if (value->is_initializer()) value->is_variable = true;
-    }
-  }
-}
-
 /// Brings what the step changes to `target`: beside the variables, running statistics, which nobody
 /// could share once a plan is made, and followers.
 void place(TrainableModel& made, const HostCopies& host_copies, Device& target) {
   Graph& graph = made.model.graph();
   if (&target == &cpu() && host_copies.empty()) return;
-  mark_statistics(graph);
+  for (Value* value : running_statistics(graph)) value->is_variable = true;
   for (const Tie& tie : made.trained.ties) graph.find(tie.follower)->is_variable = true;
   host_copies.give_back_all(made.file.graph());
   host_copies.give_back_variables(graph);

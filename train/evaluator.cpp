@@ -1,7 +1,9 @@
 #include "train/evaluator.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "autograd/joint_loss.h"
 #include "core/runtime/recent.h"
@@ -33,6 +35,8 @@ struct Evaluator::State {
   Planned& planned(const std::vector<Tensor>& inputs, std::size_t targets);
   void judge(const Batch& batch, Sums& sums);
   Evaluation means(const Sums& sums) const;
+  void check_metrics(const Shard& shard) const;
+  Evaluation joint(Sums sums, const Shard& shard) const;
 };
 
 /// `inputs`: those of the model, then the targets.
@@ -78,6 +82,32 @@ Evaluation Evaluator::State::means(const Sums& sums) const {
   return result;
 }
 
+void Evaluator::State::check_metrics(const Shard& shard) const {
+  if (shard.count == 1 || metrics.empty()) return;
+  fail(ErrorKind::argument, "the loader gives shard ", shard.index, " of ", shard.count,
+       ", but metrics beside loss and accuracy see all samples: give each rank a loader of them "
+       "all");
+}
+
+/// What all ranks say of their sums, or rank 0 where each has seen all samples.
+Evaluation Evaluator::State::joint(Sums sums, const Shard& shard) const {
+  Communicator& ranks = or_alone(options.communicator);
+  if (ranks.size() == 1) return means(sums);
+  std::array<double, 4> numbers{sums.loss, static_cast<double>(sums.samples), sums.correct,
+                                sums.judged};
+  if (shard.count > 1) {
+    ranks.all_reduce(numbers);
+  } else {
+    ranks.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
+  }
+  sums = {numbers[0], static_cast<std::int64_t>(numbers[1]), numbers[2], numbers[3]};
+  Evaluation result = means(sums);
+  for (auto& [name, value] : result.metrics) {
+    ranks.broadcast(std::as_writable_bytes(std::span(&value, 1)), 0);
+  }
+  return result;
+}
+
 Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
     : state_(std::make_unique<State>()) {
   device(options.device);  // throws if there is none
@@ -96,6 +126,7 @@ Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
   state_->options.output = std::move(options.output);
   state_->options.device = std::move(options.device);
   state_->options.fallback = options.fallback;
+  state_->options.communicator = std::move(options.communicator);
 }
 
 Evaluator::~Evaluator() = default;
@@ -107,13 +138,14 @@ void Evaluator::add_metric(std::shared_ptr<Metric> metric) {
 }
 
 Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_on) {
+  state_->check_metrics(loader.shard());
   Sums sums;
   for (const auto& metric : state_->metrics) metric->reset();
   for (const Batch& batch : loader) {
     if (goes_on && !goes_on()) break;
     state_->judge(batch, sums);
   }
-  return state_->means(sums);
+  return state_->joint(sums, loader.shard());
 }
 
 Evaluation Evaluator::run(const Batch& batch) {

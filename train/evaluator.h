@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/loss.h"
+#include "core/device/communicator.h"
 #include "core/tensor/tensor.h"
 #include "data/loader.h"
 #include "train/metric.h"
@@ -36,6 +37,8 @@ struct EvaluatorOptions {
   /// Initializers that are being trained. Where there are any, all float initializers but scalars
   /// are taken to change between runs.
   std::vector<std::string> parameters = {};
+  /// The ranks that measure together; null: this process measures alone.
+  std::shared_ptr<Communicator> communicator = nullptr;
 };
 
 /// Measures a model in inference form on data. Shares the model's weights.
@@ -52,8 +55,10 @@ class Evaluator {
   void add_metric(std::shared_ptr<Metric> metric);
 
   /// One epoch of the loader, or as much of it as `goes_on`, called before each batch, allows: the
-  /// means are then those of the batches before. Throws Error{shape}, {type} or {argument} if the
-  /// data do not fit.
+  /// means are then those of the batches before. Ranks that measure together call it together and
+  /// get the same numbers: those of all samples where the loader has a shard of them, or else those
+  /// of rank 0. Throws Error{shape}, {type} or {argument} if the data do not fit, or if there are
+  /// further metrics and the loader has a shard.
   Evaluation run(DataLoader& loader, const std::function<bool()>& goes_on = {});
   /// The same of one batch, for loops by hand.
   Evaluation run(const Batch& batch);

@@ -5,6 +5,7 @@
 #include "autograd/backward.h"
 #include "core/ops/registry.h"
 #include "train/averages.h"
+#include "train/data_parallel.h"
 #include "train/judged.h"
 #include "train/logits.h"
 
@@ -167,6 +168,10 @@ void StepBuilder::add_updates(StepKind kind, const Trained& trained, StateTensor
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     gradients_[i] = buffers[i] + gradients_[i] * (1.0 / options_.accumulate);
   }
+  const Communicator& ranks = or_alone(options_.communicator);
+  if (ranks.size() > 1) {
+    gradients_ = mean_over_ranks(gradients_, builder_->expr(graph_->outputs().front()), ranks);
+  }
   gradients_ = clip_gradients(options_.clip, gradients_);
   if (kind == StepKind::gradients) {
     return_gradients();
@@ -190,7 +195,7 @@ std::vector<Expr> StepBuilder::add_gradient_buffers(StateTensors& state) {
   std::vector<Expr> buffers;
   for (const Value* parameter : parameters_) {
     Value* const buffer =
-        graph_->add_initializer(graph_->unique_name(parameter->name() + ".accumulated"),
+        graph_->add_initializer(graph_->unique_name(text(parameter->name(), '.', kAccumulated)),
                                 Tensor::zeros(parameter->dtype(), parameter->known_shape()));
     buffer->is_variable = true;
     keep({buffer}, state, device(options_.device));

@@ -8,8 +8,10 @@
 #include "core/graph/print.h"
 #include "core/runtime/recent.h"
 #include "train/averages.h"
+#include "train/check_options.h"
 #include "train/check_state.h"
 #include "train/compile.h"
+#include "train/data_parallel.h"
 
 namespace graft {
 namespace {
@@ -178,18 +180,8 @@ const std::shared_ptr<PlannedStep>& TrainStep::State::planned(StepKind kind) {
 
 TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_unique<State>()) {
   State& s = *state_;
-  device(options.device);  // throws if there is none
-  if (options.accumulate < 1) {
-    fail(ErrorKind::argument, "accumulate is ", options.accumulate, ", wanted at least 1");
-  }
-  if (options.optimizer) {
-    check(*options.optimizer);
-    check(*options.optimizer, options.state_precision);
-    s.base_lr = graft::learning_rate(*options.optimizer);
-  }
-  if (!(options.ema >= 0.0F && options.ema < 1.0F)) {
-    fail(ErrorKind::argument, "ema is ", options.ema, ", wanted a decay from 0 to below 1");
-  }
+  check(options);
+  if (options.optimizer) s.base_lr = graft::learning_rate(*options.optimizer);
   TrainableModel made = prepare_training(model, options);
   for (const std::string& name : made.trained.parameters) {
     const Tensor& tensor = made.model.graph().find(name)->initializer();
@@ -204,6 +196,9 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
     s.clocks.push_back(Tensor::scalar<std::int64_t>(0));
   }
   s.options = std::move(options);
+  Communicator& ranks = or_alone(s.options.communicator);
+  s.options.seed = seed_of_rank(s.options.seed, ranks);
+  share_start(s.model.graph(), s.trained.parameters, ranks);
 }
 
 TrainStep::~TrainStep() = default;
@@ -319,6 +314,11 @@ void TrainStep::load_state(const TrainState& state) {
   s.updates = state.updates;
   s.runs = state.batches;
   s.options.total_updates = state.total_updates;
+}
+
+void TrainStep::synchronize() {
+  Communicator& ranks = or_alone(state_->options.communicator);
+  if (ranks.size() > 1) average(own_of_rank(state_->model.graph(), state_->state), ranks);
 }
 
 std::int64_t TrainStep::updates() const {

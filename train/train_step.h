@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/loss.h"
+#include "core/device/communicator.h"
 #include "core/passes/precision.h"
 #include "core/runtime/step_profile.h"
 #include "core/tensor/tensor.h"
@@ -66,6 +67,9 @@ struct TrainOptions {
   int accumulate = 1;
   /// Chooses what Dropout drops: with the same seed, a step drops the same elements again.
   std::uint64_t seed = 0;
+  /// The ranks that train together, each on batches of its own of the same shapes: an update takes
+  /// the means of their gradients. Null: this process trains alone. On the CPU only.
+  std::shared_ptr<Communicator> communicator = nullptr;
   /// The most bytes for activations, gradients and scratch memory; 0: as many as it takes, but
   /// above 64 MB what is cheap to compute again is not kept. Parameters, optimizer state and
   /// batches come on top. What does not fit is computed again in the backward part, with the same
@@ -86,7 +90,9 @@ struct TrainOptions {
 /// of 16 bits train in f32, and the model gets them rounded. Losses of logits judge those before a
 /// Softmax or Sigmoid that the output comes from, and log-probabilities are made of such an output.
 /// What does not train here is taken as it is when a plan is made: where several steps train parts
-/// of one model, make a step anew when its turn comes. Not for use by two threads at once.
+/// of one model, make a step anew when its turn comes. With a communicator, the constructor, which
+/// gives all ranks the numbers of rank 0, and `run` are called by all ranks. Not for use by two
+/// threads at once.
 class TrainStep {
  public:
   /// Throws Error{unsupported} that lists all ops that Graft does not know, Error{argument} if the
@@ -133,6 +139,10 @@ class TrainStep {
   /// such a model, such parameters and such an optimizer; the step is then as it was. Plans are
   /// made anew, so that what the last step gave is gone.
   void load_state(const TrainState& state);
+  /// Where ranks train together: what has come from each rank's own batches, running statistics and
+  /// gradients that wait for an update, becomes its mean over the ranks. All ranks then hold the
+  /// same bits. Trainer::fit does so after each epoch.
+  void synchronize();
   /// The number of updates done so far.
   std::int64_t updates() const;
 

@@ -237,6 +237,26 @@ std::vector<Value*> scales_without_parameters(const Graph& graph, const Graph* f
   return scales;
 }
 
+std::vector<Value*> running_statistics(const Graph& graph) {
+  const auto is_variable = [](const Value* value) {
+    return value != nullptr && value->is_variable;
+  };
+  std::vector<Value*> all;
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, [&](const Graph& body) {
+      const std::vector<Value*> more = running_statistics(body);
+      all.insert(all.end(), more.begin(), more.end());
+    });
+    if (!node->is("BatchNormalization")) continue;
+    if (!is_variable(node->input(1)) && !is_variable(node->input(2))) continue;
+    for (const int statistic : {3, 4}) {
+      Value* const value = node->input(statistic);
+      if (value->is_initializer()) all.push_back(value);
+    }
+  }
+  return all;
+}
+
 std::vector<Value*> choose_trainable(const Graph& graph, const TrainableRequest& request) {
   std::vector<Value*> values;
   if (request.names.empty()) {

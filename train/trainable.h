@@ -48,6 +48,10 @@ std::string why_frozen(const Value& value);
 /// what trains nevertheless. `graph` and `file` as above.
 std::vector<Value*> scales_without_parameters(const Graph& graph, const Graph* file = nullptr);
 
+/// Running mean and variance of each BatchNormalization whose scale or bias is a variable, in
+/// bodies too: those that training changes.
+std::vector<Value*> running_statistics(const Graph& graph);
+
 /// What the request selects, in the order of the graph's initializers.
 /// Throws Error{argument} if a pattern is malformed or matches no parameter (naming some that are
 /// there), or if a name is no float initializer; Error{unsupported} as Regex does.

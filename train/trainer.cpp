@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/graph/model.h"
+#include "train/data_parallel.h"
 
 namespace graft {
 namespace {
@@ -71,6 +72,7 @@ std::string cure(const TrainStep& step) {
 Trainer::Trainer(Model& model, TrainOptions options)
     : model_(&model),
       loss_(options.loss),
+      ranks_(&or_alone(options.communicator)),
       total_updates_(options.total_updates),
       accumulate_(options.accumulate),
       step_(model, options),
@@ -78,7 +80,8 @@ Trainer::Trainer(Model& model, TrainOptions options)
                          .output = options.output,
                          .device = options.device,
                          .fallback = options.fallback,
-                         .parameters = step_.parameter_names()}),
+                         .parameters = step_.parameter_names(),
+                         .communicator = options.communicator}),
       finite_(finite_of(step_.parameter_names())) {}
 
 StepReport Trainer::step(const Batch& batch) {
@@ -86,11 +89,10 @@ StepReport Trainer::step(const Batch& batch) {
 }
 
 StepReport Trainer::step(const Batch& batch, const Run* run) {
-  StepReport report;
-  report.samples = batch.size;
   const bool is_untrained = step_.updates() == 0;
-  report.loss = batch.further_targets.empty() ? step_.run(batch.inputs, batch.target)
-                                              : step_.run(batch.inputs, targets_of(batch));
+  const StepReport report =
+      judge(batch, batch.further_targets.empty() ? step_.run(batch.inputs, batch.target)
+                                                 : step_.run(batch.inputs, targets_of(batch)));
   if (!std::isfinite(report.loss)) {
     const std::string place = run == nullptr
                                   ? ""
@@ -102,14 +104,20 @@ StepReport Trainer::step(const Batch& batch, const Run* run) {
                         "with debug_nan (--debug-nan) the step names the node that makes the first"
                       : cure(step_));
   }
+  return report;
+}
+
+StepReport Trainer::judge(const Batch& batch, double loss) const {
+  StepReport report{.loss = loss, .samples = batch.size};
+  std::int64_t judged = 0;
   if (has_class_targets(loss_)) {
     const Tensor& prediction = step_.prediction();
     const std::int64_t correct =
         count_correct(prediction, batch.target, class_axis(loss_, prediction.shape()));
-    const std::int64_t judged = count_judged(loss_, batch.target);
+    judged = count_judged(loss_, batch.target);
     report.accuracy = static_cast<double>(correct) / static_cast<double>(judged);
   }
-  return report;
+  return ranks_->size() == 1 ? report : over_ranks(report, judged, *ranks_);
 }
 
 std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& options) {
@@ -173,6 +181,7 @@ std::vector<EpochReport> Trainer::train(Run& run, DataLoader& loader, const FitO
   std::vector<EpochReport> reports;
   while (!run.stops && run.position.epoch < options.epochs) {
     bool is_whole = train_epoch(run, loader, options);
+    step_.synchronize();
     require_finite();
     EpochReport report = report_of(run.position);
     if (is_whole && options.validation != nullptr) {
@@ -191,8 +200,13 @@ std::vector<EpochReport> Trainer::train(Run& run, DataLoader& loader, const FitO
       each([&](Callback& callback) { callback.after_epoch(run, report); });
     }
     if (options.on_epoch && !options.on_epoch(report)) run.stops = true;
+    decide_together(run);
   }
   return reports;
+}
+
+void Trainer::decide_together(Run& run) const {
+  if (ranks_->size() > 1) run.stops = any_of_ranks(run.stops, *ranks_);
 }
 
 bool Trainer::train_epoch(Run& run, DataLoader& loader, const FitOptions& options) {
@@ -210,6 +224,7 @@ bool Trainer::train_epoch(Run& run, DataLoader& loader, const FitOptions& option
     for (const auto& callback : options.callbacks) callback->on_step(run, progress);
     if (options.on_step && !options.on_step(progress)) run.stops = true;
     if (options.goes_on && !options.goes_on()) run.stops = true;
+    decide_together(run);
     if (run.stops) return false;
   }
   return true;
@@ -221,6 +236,7 @@ std::optional<Evaluation> Trainer::validate(Run& run, const FitOptions& options)
     return !run.stops;
   };
   const Evaluation evaluation = evaluate(*options.validation, goes_on);
+  decide_together(run);
   if (run.stops) return std::nullopt;
   return evaluation;
 }

@@ -36,7 +36,9 @@ struct FitOptions {
   bool measure_first = false;
 };
 
-/// Trains a model on batches: TrainStep, epochs and measures.
+/// Trains a model on batches: TrainStep, epochs and measures. With a communicator, all ranks make
+/// the same calls, `train_step` left alone, with loaders that have a shard each; what they report
+/// is of all ranks' samples, and what stops one stops all.
 class Trainer {
  public:
   /// As TrainStep. `options.total_updates`, when 0, is set by `fit` from loader and epochs.
@@ -70,6 +72,10 @@ class Trainer {
 
  private:
   StepReport step(const Batch& batch, const Run* run);
+  /// Of the last step, over all ranks.
+  StepReport judge(const Batch& batch, double loss) const;
+  /// What asks one rank to stop stops all.
+  void decide_together(Run& run) const;
   void resume(Run& run, DataLoader& loader, const std::filesystem::path& path);
   std::vector<EpochReport> train(Run& run, DataLoader& loader, const FitOptions& options);
   /// False if the epoch was broken off.
@@ -83,6 +89,7 @@ class Trainer {
 
   Model* model_;
   Loss loss_;
+  Communicator* ranks_;
   std::int64_t total_updates_;
   int accumulate_;
   TrainStep step_;

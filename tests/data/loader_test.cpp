@@ -240,5 +240,57 @@ TEST(DataLoader, RefusesRequestsThatMakeNoSense) {
           {.transforms = {Normalize{{0}, {1}}}});
 }
 
+/// Each batch of each shard, one behind the other.
+Order joined_shards(std::int64_t size, std::int64_t batch, int count, bool equal) {
+  std::vector<DataLoader> loaders;
+  for (int index = 0; index < count; ++index) {
+    loaders.emplace_back(numbered(size), LoaderOptions{.batch = batch,
+                                                       .shuffle = true,
+                                                       .seed = 7,
+                                                       .shard = {index, count},
+                                                       .equal_shards = equal});
+  }
+  std::vector<std::vector<Order>> parts;
+  for (DataLoader& loader : loaders) {
+    parts.emplace_back();
+    for (const Batch& part : loader) {
+      const auto targets = part.target.values<const std::int64_t>();
+      parts.back().emplace_back(targets.begin(), targets.end());
+    }
+  }
+  Order order;
+  for (std::size_t i = 0; i < parts.back().size(); ++i) {
+    for (const auto& part : parts) {
+      if (i < part.size()) order.insert(order.end(), part[i].begin(), part[i].end());
+    }
+  }
+  return order;
+}
+
+TEST(DataLoader, ShardsShareTheBatchesOfOneLoader) {
+  DataLoader alone(numbered(22), {.batch = 8, .shuffle = true, .seed = 7});
+  const Order whole = epoch_of(alone);
+  EXPECT_EQ(joined_shards(22, 8, 2, true), whole);
+  EXPECT_EQ(joined_shards(22, 8, 4, false), whole);
+  // The last batch, of 6, gives each of four loaders one.
+  const Order all_but_two(whole.begin(), whole.end() - 2);
+  EXPECT_EQ(joined_shards(22, 8, 4, true), all_but_two);
+  // Of 2 samples, four loaders get none each, or two of them one.
+  EXPECT_EQ(joined_shards(18, 8, 4, true).size(), 16U);
+  EXPECT_EQ(joined_shards(18, 8, 4, false).size(), 18U);
+}
+
+TEST(DataLoader, RefusesShardsThatDoNotFit) {
+  expect_error(ErrorKind::argument, "shard 2 of 2", [] {
+    DataLoader(numbered(8), {.batch = 4, .shard = {2, 2}});
+  });
+  expect_error(ErrorKind::argument, "a batch of 10 for 4 shards, wanted a multiple: 12 is one", [] {
+    DataLoader(numbered(20), {.batch = 10, .shard = {0, 4}});
+  });
+  expect_error(ErrorKind::argument, "3 samples for 4 shards", [] {
+    DataLoader(numbered(3), {.batch = 4, .shard = {0, 4}});
+  });
+}
+
 }  // namespace
 }  // namespace graft

@@ -108,3 +108,5 @@ def add():
     case("Accumulate", "plain", [buffer, gradient], [buffer + gradient])
     case("Accumulate", "scaled", [buffer, gradient], [buffer + 0.25 * gradient], {"scale": 0.25})
     case("Assign", "plain", [buffer, gradient], [gradient])
+    # The mean over one rank; several are tested in tests/train and tests/mpi.
+    case("AllReduce", "alone", [f32(LR), buffer, gradient], [buffer, gradient])

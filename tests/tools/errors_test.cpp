@@ -1,4 +1,5 @@
 // What the command line says, and returns, when something is wrong.
+#include "core/device/mpi_communicator.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 
@@ -221,6 +222,17 @@ TEST_F(Errors, NumericFailureKeepsTheOlderFile) {
   const Outcome trained = train(write_mlp(), write_mnist(), {"--lr", "1e30"});
   EXPECT_THAT(trained, FailsWith(5, "smaller learning rate"));
   EXPECT_EQ(read("out"), "precious");
+}
+
+/// As under mpirun, which says so by variables.
+TEST_F(Errors, SeveralProcessesWithoutMpi) {
+  if (!mpi_library().empty()) GTEST_SKIP() << "this build has " << mpi_library();
+  const std::vector<std::string> train{"train",       write_mlp(), "--data",
+                                       write_mnist(), "--out",     path("out")};
+  EXPECT_THAT(
+      run_in_shell("OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0 ", train),
+      FailsWith(2, "4 processes were started together, but this build of Graft has no MPI"));
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
 }
 
 TEST_F(Errors, OutOfMemory) {

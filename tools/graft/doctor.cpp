@@ -13,6 +13,7 @@
 #include "core/base/regex.h"
 #include "core/device/cuda_devices.h"
 #include "core/device/device.h"
+#include "core/device/mpi_communicator.h"
 #include "core/ops/kernel_sets.h"
 #include "core/ops/libraries.h"
 #include "data/mnist.h"
@@ -149,6 +150,13 @@ Finding find_devices() {
   return {"devices", joined(names) + (why.empty() ? "" : "; " + why)};
 }
 
+Finding find_mpi() {
+  const std::string library = mpi_library();
+  return {"ranks", library.empty() ? "this build has no MPI, so it trains in one process; see "
+                                     "docs/cluster.md"
+                                   : library};
+}
+
 Finding find_data() {
   const std::filesystem::path folder = kFashionMnistFolder;
   std::error_code ignored;
@@ -206,6 +214,7 @@ std::vector<Finding> examine(const CLI::App& root) {
           find_onednn(),
           find_re2(),
           find_devices(),
+          find_mpi(),
           find_data(),
           find_disk(),
           find_terminal(),

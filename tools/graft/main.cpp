@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <exception>
 #include <iostream>
 #include <new>
 
@@ -14,6 +15,7 @@
 #include "tools/graft/numbers.h"
 #include "tools/graft/options.h"
 #include "tools/graft/plain_output.h"
+#include "tools/graft/ranks.h"
 #include "tools/graft/settings.h"
 #include "tools/graft/verb.h"
 #include "tools/graft/verbosity.h"
@@ -69,9 +71,10 @@ std::string one_line(const std::string& message) {
   return line;
 }
 
-void report(std::string_view kind, const std::string& message) {
+void report(std::string_view kind, const std::string& message, bool saves = false) {
+  const std::string rank = before_report(saves);
   std::cout.flush();
-  std::cerr << "graft: " << kind << ": " << one_line(message) << std::endl;
+  std::cerr << "graft: " << rank << kind << ": " << one_line(message) << std::endl;
 }
 
 /// "unknown argument '--epoch'; did you mean '--epochs'?; valid: --data, ..."; empty where all are
@@ -204,19 +207,14 @@ ExitCode exit_code(ErrorKind kind) {
   return bad_input;
 }
 
-int command_line(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
-  const PlainOutput plain_output(std::cout);
-  const PlainOutput plain_errors(std::cerr);
+namespace {
+
+/// Says what was thrown.
+ExitCode report_of(const std::exception_ptr& exception) {
   try {
-    const ExitCode code = run(argc, argv);
-    if (!std::cout.flush()) {
-      report("io", "cannot write to the standard output");
-      return bad_input;
-    }
-    return code;
+    std::rethrow_exception(exception);
   } catch (const graft::Error& error) {
-    report(graft::name(error.kind()), error.what());
+    report(graft::name(error.kind()), error.what(), error.kind() == ErrorKind::numeric);
     return exit_code(error.kind());
   } catch (const std::bad_alloc&) {
     report("memory", "out of memory");
@@ -224,6 +222,25 @@ int command_line(int argc, char** argv) {
   } catch (const std::exception& error) {
     report("internal", error.what());
     return bad_input;
+  }
+}
+
+}  // namespace
+
+int command_line(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error like a full disk
+  const PlainOutput plain_output(std::cout);
+  const PlainOutput plain_errors(std::cerr);
+  try {
+    const ExitCode code = run(argc, argv);
+    leave_ranks();
+    if (std::cout.flush()) return code;
+    report("io", "cannot write to the standard output");
+    return bad_input;
+  } catch (...) {
+    const ExitCode code = report_of(std::current_exception());
+    end_ranks(code);
+    return code;
   }
 }
 

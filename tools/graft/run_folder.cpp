@@ -121,6 +121,10 @@ void add_arguments(CLI::App& app, RunArguments& arguments) {
       ->check(CLI::Range(1e-3, 1e9));
 }
 
+fs::path RunArguments::start() const {
+  return resumed.empty() ? fs::path() : fs::path(resumed) / kLast;
+}
+
 RunFolder::RunFolder(const RunArguments& arguments, const fs::path& model)
     : path_(arguments.resumed.empty() ? arguments.folder : arguments.resumed),
       is_resumed_(!arguments.resumed.empty()) {
@@ -160,10 +164,6 @@ void RunFolder::lock() {
     descriptor_ = -1;
     fail(ErrorKind::argument, "another process trains in '", path_.string(), "'");
   }
-}
-
-fs::path RunFolder::start() const {
-  return is_resumed_ ? path_ / kLast : fs::path();
 }
 
 bool RunFolder::restore() {

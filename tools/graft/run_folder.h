@@ -23,6 +23,8 @@ struct RunArguments {
 
   /// A folder that is named counts before `none`, which the environment may say for all runs.
   bool is_kept() const { return !none || !folder.empty() || !resumed.empty(); }
+  /// The checkpoint to go on from; empty when the run is new.
+  std::filesystem::path start() const;
 };
 
 /// Adds --resume, --run, --no-run and --checkpoint-minutes. --resume gives the run's settings to
@@ -42,8 +44,6 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// The checkpoint to go on from; empty when the run is new.
-  std::filesystem::path start() const;
   /// Writes config.json: settings, version of Graft, machine.
   void write_config(const nlohmann::ordered_json& settings);
   /// Makes anew, with config.json and its lock, what somebody took away meanwhile. False if nothing

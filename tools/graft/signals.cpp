@@ -23,7 +23,8 @@ void at_interrupt(void (*handler)(int)) {
 
 }  // namespace
 
-void end_when_interrupted() {
+void end_when_interrupted(bool says) {
+  if (!says) return at_interrupt([](int /*signal*/) { ::_exit(interrupted); });
   at_interrupt([](int /*signal*/) {
     static constexpr std::string_view kText =
         "graft: interrupted before the first update; nothing is written\n";
@@ -38,6 +39,10 @@ void stop_when_interrupted() {
 
 bool stop_asked() {
   return asked != 0;
+}
+
+void ask_to_stop() {
+  asked = 1;
 }
 
 void outlive_readers() {

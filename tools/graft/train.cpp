@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "core/base/parallel.h"
 #include "io/onnx.h"
@@ -9,12 +10,14 @@
 #include "tools/graft/dry_run.h"
 #include "tools/graft/file_notes.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/ranks.h"
 #include "tools/graft/run_settings.h"
 #include "tools/graft/signals.h"
 #include "tools/graft/train_arguments.h"
 #include "tools/graft/train_report.h"
 #include "tools/graft/verb.h"
 #include "train/checkpoint.h"
+#include "train/data_parallel.h"
 #include "train/data_spec.h"
 #include "train/run_log.h"
 #include "train/trainer.h"
@@ -45,6 +48,25 @@ std::shared_ptr<Dataset> open_validation(const TrainArguments& arguments,
   return open(arguments.data, arguments.data.spec, Split::test, wanted);
 }
 
+/// What a rank gets of a batch; the loader refuses a batch that is too small.
+std::int64_t part_of_batch(const TrainArguments& arguments, const Shard& shard) {
+  return std::max<std::int64_t>(1, arguments.data.batch / shard.count);
+}
+
+/// Of several ranks, each measures a part, whose loss and accuracy can be added up; metrics see all
+/// samples.
+std::optional<DataLoader> validation_of(const TrainArguments& arguments, const WantedTypes& wanted,
+                                        const Model& model, const Loss& loss, const Shard& shard) {
+  const std::shared_ptr<Dataset> held_back = open_validation(arguments, wanted);
+  if (held_back == nullptr) return std::nullopt;
+  check_data_fits(model, loss, arguments.loss.output, *held_back, part_of_batch(arguments, shard));
+  const bool is_shared = arguments.metrics.empty() && held_back->size() >= shard.count;
+  return DataLoader(held_back, {.batch = arguments.data.batch,
+                                .shard = is_shared ? shard : Shard{},
+                                .equal_shards = false,
+                                .transforms = normalization(arguments.data)});
+}
+
 /// What the options came to where the command left them open.
 nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOptions& options,
                                 const std::string& normalize) {
@@ -73,9 +95,10 @@ struct Training {
   Trainer trainer;
   TrainReport report;
   DataLoader* validation = nullptr;
+  Communicator& ranks;
+  const bool is_first = ranks.rank() == 0;  ///< which writes
   std::shared_ptr<Teller> teller = std::make_shared<Teller>(report, validation);
   std::shared_ptr<Checkpoint> checkpoint = {};
-  std::filesystem::path start = {};
 
   std::vector<std::shared_ptr<Callback>> callbacks(RunFolder* folder) {
     std::vector<std::shared_ptr<Callback>> all{teller};
@@ -91,7 +114,6 @@ struct Training {
     checkpoint = std::make_shared<Checkpoint>(
         folder->path(), CheckpointOptions{.minutes = arguments.run.checkpoint_minutes,
                                           .monitor = arguments.monitor});
-    start = folder->start();
     all.push_back(std::make_shared<FolderKeeper>(*folder));
     all.push_back(checkpoint);
     all.push_back(std::make_shared<RunLog>(folder->path()));
@@ -107,8 +129,9 @@ struct Training {
     return true;
   }
 
-  /// What is written is what was measured.
+  /// What is written is what was measured. Of several ranks, the first writes.
   void save() {
+    if (!is_first) return;
     trainer.train_step().use_averages(true);
     try {
       save_model(model, arguments.out);
@@ -139,15 +162,16 @@ struct Training {
                                    return !stop_asked();
                                  },
                              .on_problem = [&](const std::string& text) { teller->problem(text); },
-                             .resume = start,
+                             .resume = arguments.run.start(),
                              .measure_first = true};
     try {
       trainer.fit(loader, options);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::numeric) throw;
+      if (error.kind() != ErrorKind::numeric || !is_first) throw;
       save_last_good(error);
     }
-    const bool wants_best = arguments.keep == "best" && !stop_asked();
+    if (any_of_ranks(stop_asked(), ranks)) ask_to_stop();
+    const bool wants_best = is_first && arguments.keep == "best" && !stop_asked();
     const bool has_best = wants_best && take(checkpoint->best());
     save();
     if (wants_best && !has_best) {
@@ -157,8 +181,29 @@ struct Training {
   }
 };
 
+/// Null where nothing is kept. `said`: what the command says of normalization.
+std::unique_ptr<RunFolder> open_folder(const CLI::App& app, const TrainArguments& arguments,
+                                       const TrainOptions& options, const std::string& said) {
+  if (!arguments.run.is_kept()) return nullptr;
+  auto folder = std::make_unique<RunFolder>(arguments.run, arguments.model);
+  if (arguments.run.resumed.empty()) {
+    folder->write_config(settings_of(app, resolved(arguments, options, said)));
+  }
+  return folder;
+}
+
+/// Of several ranks, each finds it alone on whole batches; that of the first counts.
+float rate_for(const TrainArguments& arguments, const Loss& loss, Model& model, DataLoader loader,
+               Communicator& ranks) {
+  float rate = find_rate_for(arguments, loss, model, loader).rate;
+  ranks.broadcast(std::as_writable_bytes(std::span(&rate, 1)), 0);
+  return rate;
+}
+
 ExitCode train(const CLI::App& app, TrainArguments arguments) {
   apply(arguments.compute);
+  const std::shared_ptr<Communicator> joined = join_ranks(arguments.compute.threads == 0);
+  Communicator& ranks = or_alone(joined);
   if (arguments.keep == "best" && !arguments.run.is_kept()) {
     fail(ErrorKind::argument,
          "--keep best takes the weights from the run's folder; name one by "
@@ -167,7 +212,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   Model model = onnx::load(arguments.model);
   check_writable(model, arguments.out);
   outlive_readers();
-  end_when_interrupted();
+  end_when_interrupted(ranks.rank() == 0);
   const std::string said = arguments.data.normalize;
   arguments.data.normalize =
       normalization_for(model, arguments.data.normalize, arguments.data.spec);
@@ -178,41 +223,39 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const std::string why =
       choose_defaults(model, total_updates(arguments, dataset->size()), arguments);
-  const std::int64_t batch = arguments.data.batch;
-  say_what_is_judged(loss, check_data_fits(model, loss, arguments.loss.output, *dataset, batch));
-  DataLoader loader(
-      dataset, {.batch = batch, .shuffle = true, .seed = arguments.seed, .transforms = transforms});
+  const Shard shard{.index = ranks.rank(), .count = ranks.size()};
+  say_what_is_judged(loss, check_data_fits(model, loss, arguments.loss.output, *dataset,
+                                           part_of_batch(arguments, shard)));
+  LoaderOptions batches{.batch = arguments.data.batch,
+                        .shuffle = true,
+                        .seed = arguments.seed,
+                        .transforms = transforms};
   if (arguments.optimizer.finds_lr) {
-    arguments.optimizer.lr = find_rate_for(arguments, loss, model, loader).rate;
+    arguments.optimizer.lr = rate_for(arguments, loss, model, DataLoader(dataset, batches), ranks);
   }
-  const TrainOptions options = make_options(arguments, loss, dataset->size());
-  std::optional<DataLoader> validation;
-  if (const std::shared_ptr<Dataset> held_back = open_validation(arguments, wanted)) {
-    check_data_fits(model, loss, arguments.loss.output, *held_back, batch);
-    validation.emplace(held_back,
-                       LoaderOptions{.batch = batch, .transforms = normalization(arguments.data)});
-  }
-
+  batches.shard = shard;
+  DataLoader loader(dataset, batches);
+  TrainOptions options = make_options(arguments, loss, dataset->size());
+  options.communicator = joined;
+  std::optional<DataLoader> validation = validation_of(arguments, wanted, model, loss, shard);
   Training training{.arguments = arguments,
                     .model = model,
                     .trainer = Trainer(model, options),
                     .report = TrainReport(arguments),
-                    .validation = validation ? &*validation : nullptr};
+                    .validation = validation ? &*validation : nullptr,
+                    .ranks = ranks};
   Trainer& trainer = training.trainer;
   for (const std::string& metric : arguments.metrics) trainer.add_metric(metric_from_name(metric));
   training.report.start(model, trainer.train_step(), options, why);
   if (arguments.dry_run) return dry_run(trainer, loader, arguments);
-  std::optional<RunFolder> folder;
-  if (arguments.run.is_kept()) {
-    folder.emplace(arguments.run, arguments.model);
-    if (arguments.run.resumed.empty()) {
-      folder->write_config(settings_of(app, resolved(arguments, options, said)));
-    }
+  const std::unique_ptr<RunFolder> folder =
+      training.is_first ? open_folder(app, arguments, options, said) : nullptr;
+  if (folder != nullptr) {
     training.report.folder(folder->path().string(), !arguments.run.resumed.empty());
   }
   stop_when_interrupted();
   leave_notes(arguments, options, dataset->info(), model);
-  training.fit(loader, folder ? &*folder : nullptr);
+  training.fit(loader, folder.get());
   training.report.end(trainer.train_step());
   if (stop_asked()) return interrupted;
   return training.teller->has_problems() ? bad_input : ok;

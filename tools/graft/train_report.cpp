@@ -83,6 +83,7 @@ void TrainReport::start(const Model& model, const TrainStep& step, const TrainOp
                 {"trainable", trained},
                 {"frozen", frozen},
                 {"parameters", step.parameter_count()},
+                {"ranks", or_alone(options.communicator).size()},
                 {"groups", groups_json(step.groups())},
                 {"ema", shortest_json(options.ema)}});
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "core/base/parallel.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/summary.h"
 #include "tools/graft/verbosity.h"
@@ -104,6 +105,13 @@ void print_train_summary(std::ostream& out, const Model& model, const TrainStep&
   }
   if (options.ema > 0.0F) {
     how.row("average", text("of the weights, decay ", options.ema, ": measured, and written"));
+  }
+  const Communicator& ranks = or_alone(options.communicator);
+  if (ranks.size() > 1) {
+    how.row("ranks",
+            text(ranks.size(), ", of which this machine has ", ranks.local_size(), ", with ",
+                 counted(static_cast<std::size_t>(thread_count()), "thread", "threads"),
+                 " each; they share each batch"));
   }
   how.print(out);
 }

@@ -1,0 +1,26 @@
+#include "train/check_options.h"
+
+#include "core/base/error.h"
+
+namespace graft {
+
+void check(const TrainOptions& options) {
+  const Device& target = device(options.device);  // throws if there is none
+  if (options.accumulate < 1) {
+    fail(ErrorKind::argument, "accumulate is ", options.accumulate, ", wanted at least 1");
+  }
+  if (options.optimizer) {
+    check(*options.optimizer);
+    check(*options.optimizer, options.state_precision);
+  }
+  if (!(options.ema >= 0.0F && options.ema < 1.0F)) {
+    fail(ErrorKind::argument, "ema is ", options.ema, ", wanted a decay from 0 to below 1");
+  }
+  const int ranks = or_alone(options.communicator).size();
+  if (ranks > 1 && target.kind() != DeviceKind::cpu) {
+    fail(ErrorKind::unsupported, "the device is ", target.name(), " and ", ranks,
+         " ranks train together, which they can on cpu only");
+  }
+}
+
+}  // namespace graft

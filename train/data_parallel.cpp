@@ -1,0 +1,132 @@
+#include "train/data_parallel.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/rng.h"
+#include "core/ops/builder.h"
+#include "train/averages.h"
+#include "train/step_builder.h"
+#include "train/trainable.h"
+
+namespace graft {
+namespace {
+
+/// Large enough that a network is busy with it, small enough that the first leave early and that
+/// packing them fits a cache.
+constexpr std::size_t kBucketBytes = std::size_t{2} << 20;
+/// As the row of AllReduce.
+constexpr std::size_t kMostTensors = 64;
+
+/// Places of gradients that travel together.
+using Bucket = std::vector<std::size_t>;
+
+std::vector<Bucket> buckets_of(const std::vector<Expr>& gradients) {
+  std::vector<Bucket> buckets;
+  std::size_t bytes = 0;
+  for (std::size_t i = gradients.size(); i-- > 0;) {
+    const Value& gradient = *gradients[i].value();
+    const bool fits = !buckets.empty() && bytes + gradient.bytes() <= kBucketBytes &&
+                      buckets.back().size() < kMostTensors &&
+                      gradients[buckets.back().front()].dtype() == gradient.dtype();
+    if (!fits) {
+      buckets.emplace_back();
+      bytes = 0;
+    }
+    buckets.back().push_back(i);
+    bytes += gradient.bytes();
+  }
+  return buckets;
+}
+
+void broadcast(const Tensor& tensor, Communicator& ranks) {
+  ranks.broadcast({static_cast<std::byte*>(tensor.data()), tensor.bytes()}, 0);
+}
+
+/// It stays alive until the next node of its kind, so the smallest is the right one.
+Expr smallest(const std::vector<Expr>& all) {
+  return *std::ranges::min_element(all, {}, [](const Expr& x) { return x.value()->bytes(); });
+}
+
+}  // namespace
+
+std::uint64_t seed_of_rank(std::uint64_t seed, const Communicator& ranks) {
+  constexpr std::uint64_t kRanks = 0x7261'6e6b'0000'0000;  // "rank"
+  if (ranks.rank() == 0) return seed;
+  const Philox random(seed ^ kRanks, 0);
+  const auto [low, high, a, b] = random.block(static_cast<std::uint64_t>(ranks.rank()));
+  return (std::uint64_t{high} << 32U) | low;
+}
+
+std::vector<Expr> mean_over_ranks(const std::vector<Expr>& gradients, const Expr& before,
+                                  const Communicator& ranks) {
+  std::vector<Expr> means(gradients.size());
+  Expr last = before;
+  for (const Bucket& bucket : buckets_of(gradients)) {
+    std::vector<Expr> inputs{last};
+    for (const std::size_t i : bucket) inputs.push_back(gradients[i]);
+    const std::vector<Expr> outputs =
+        call_multi("AllReduce", kInternalDomain, inputs, static_cast<int>(bucket.size()),
+                   {{"communicator", AttributeValue(ranks.id())}});
+    for (std::size_t k = 0; k < bucket.size(); ++k) means[bucket[k]] = outputs[k];
+    last = smallest(outputs);
+  }
+  return means;
+}
+
+std::vector<Tensor> own_of_rank(const Graph& graph, const StateTensors& state) {
+  std::vector<Tensor> own;
+  for (const Value* statistic : running_statistics(graph)) {
+    own.push_back(statistic->initializer());
+    const auto average = state.find(text(statistic->name(), '.', kAverage));
+    if (average != state.end()) own.push_back(average->second);
+  }
+  for (const auto& [name, tensor] : state) {
+    if (name.ends_with(text('.', kAccumulated))) own.push_back(tensor);
+  }
+  return own;
+}
+
+void share_start(const Graph& graph, const std::vector<std::string>& parameters,
+                 Communicator& ranks) {
+  if (ranks.size() == 1) return;
+  for (const std::string& name : parameters) broadcast(graph.find(name)->initializer(), ranks);
+  for (const Tensor& tensor : own_of_rank(graph, {})) broadcast(tensor, ranks);
+}
+
+void average(const std::vector<Tensor>& tensors, Communicator& ranks) {
+  const auto average_of = [&]<class T>(std::span<T> values) {
+    ranks.all_reduce(values);
+    for (T& value : values) value /= static_cast<T>(ranks.size());
+  };
+  for (const Tensor& tensor : tensors) {
+    if (tensor.dtype() == DType::f32) {
+      average_of(tensor.values<float>());
+    } else if (tensor.dtype() == DType::f64) {
+      average_of(tensor.values<double>());
+    } else {
+      broadcast(tensor, ranks);
+    }
+  }
+}
+
+StepReport over_ranks(const StepReport& report, std::int64_t judged, Communicator& ranks) {
+  const auto samples = static_cast<double>(report.samples);
+  const auto all = static_cast<double>(judged);
+  const double correct = judged == 0 ? 0.0 : *report.accuracy * all;
+  std::array<double, 4> sums{report.loss * samples, samples, correct, all};
+  ranks.all_reduce(sums);
+  StepReport joint;
+  joint.samples = static_cast<std::int64_t>(sums[1]);
+  joint.loss = sums[0] / sums[1];
+  if (report.accuracy) joint.accuracy = sums[2] / sums[3];
+  return joint;
+}
+
+bool any_of_ranks(bool is_so, Communicator& ranks) {
+  std::array<double, 1> count{is_so ? 1.0 : 0.0};
+  ranks.all_reduce(count);
+  return count[0] > 0.0;
+}
+
+}  // namespace graft

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/device/communicator.h"
+#include "core/ops/expr.h"
+#include "core/tensor/tensor.h"
+#include "train/callback.h"
+#include "train/masters.h"
+
+namespace graft {
+
+// What a step that several ranks make together does beside its own (adr/0056). What takes a
+// Communicator that is not const is called by all ranks.
+
+/// The seed of what a rank draws for itself: another on each rank, on rank 0 the given one.
+std::uint64_t seed_of_rank(std::uint64_t seed, const Communicator& ranks);
+
+/// Adds the nodes that replace gradients by their means over the ranks: AllReduce of some megabytes
+/// each, the last gradients first, since those come first. `before`: what stands before all of
+/// them.
+std::vector<Expr> mean_over_ranks(const std::vector<Expr>& gradients, const Expr& before,
+                                  const Communicator& ranks);
+
+/// What comes from a rank's own batches: running statistics, their averages (TrainOptions::ema),
+/// and gradients that wait for an update. `graph`: the working copy; `state`: what the optimizer
+/// keeps.
+std::vector<Tensor> own_of_rank(const Graph& graph, const StateTensors& state);
+
+/// All ranks get rank 0's numbers of what training changes. The tensors lie on the CPU.
+void share_start(const Graph& graph, const std::vector<std::string>& parameters,
+                 Communicator& ranks);
+
+/// Each becomes its mean over the ranks. f32 and f64; others become those of rank 0.
+void average(const std::vector<Tensor>& tensors, Communicator& ranks);
+
+/// Of the batches of all ranks. `judged`: how many predictions the accuracy counts.
+StepReport over_ranks(const StepReport& report, std::int64_t judged, Communicator& ranks);
+
+/// Whether it is so on any rank.
+bool any_of_ranks(bool is_so, Communicator& ranks);
+
+}  // namespace graft
