@@ -120,7 +120,7 @@ Run add_edit(CLI::App& app) {
   app.add_option("--out,-o", arguments->out, "the ONNX file to write")
       ->required()
       ->type_name("FILE");
-  std::string usages = "layers (each also takes name=NAME):";
+  std::string usages = "layers (each also takes name=NAME; those with weights init=INIT):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
   app.footer(usages + "\n" + std::string(init_usage()));
   return [arguments] { return edit_model(*arguments); };
