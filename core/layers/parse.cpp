@@ -144,25 +144,21 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {"linear", "linear:OUT[:bias=0|1][:seed=N][:init=INIT]", parse_linear},
+    {"linear", "linear:OUT[:bias=0|1][:seed=N]", parse_linear},
     {"conv",
-     "conv:OUT[xKxK][:stride=SxS][:padding=PxP][:dilation=DxD][:groups=N][:bias=0|1][:seed=N]"
-     "[:init=INIT]",
+     "conv:OUT[xKxK][:stride=SxS][:padding=PxP][:dilation=DxD][:groups=N][:bias=0|1][:seed=N]",
      parse_conv},
-    {"conv_transpose",
-     "conv_transpose:OUT[xKxK][:stride=SxS][:padding=PxP][:output_padding=PxP][:dilation=DxD]"
-     "[:groups=N][:bias=0|1][:seed=N][:init=INIT]",
+    {"conv_transpose", "conv_transpose:OUT[xKxK][:output_padding=PxP], and as conv",
      parse_conv_transpose},
     {"batch_norm", "batch_norm[:epsilon=E][:momentum=M]", parse_batch_norm},
     {"layer_norm", "layer_norm[:AXES][:epsilon=E][:bias=0|1]", parse_layer_norm},
     {"group_norm", "group_norm:GROUPS[:epsilon=E]", parse_group_norm},
-    {"embedding", "embedding:ROWSxSIZE[:seed=N][:init=INIT]", parse_embedding},
-    {"lstm", "lstm:HIDDEN[:depth=N][:bidirectional=0|1][:steps=all|last][:seed=N][:init=INIT]",
+    {"embedding", "embedding:ROWSxSIZE[:seed=N]", parse_embedding},
+    {"lstm", "lstm:HIDDEN[:depth=N][:bidirectional=0|1][:steps=all|last][:seed=N]",
      parse_recurrent<Lstm>},
-    {"gru", "gru:HIDDEN[:depth=N][:bidirectional=0|1][:steps=all|last][:seed=N][:init=INIT]",
+    {"gru", "gru:HIDDEN[:depth=N][:bidirectional=0|1][:steps=all|last][:seed=N]",
      parse_recurrent<Gru>},
-    {"multi_head_attention", "multi_head_attention:HEADS[:bias=0|1][:seed=N][:init=INIT]",
-     parse_attention},
+    {"multi_head_attention", "multi_head_attention:HEADS[:bias=0|1][:seed=N]", parse_attention},
     {"relu", "relu", parse_plain<Relu>},
     {"relu6", "relu6", parse_plain<Relu6>},
     {"leaky_relu", "leaky_relu[:ALPHA]", parse_number<LeakyRelu, &LeakyRelu::alpha>},

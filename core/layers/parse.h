@@ -20,7 +20,8 @@ namespace graft {
 /// Throws Error{argument}, listing what can be written, for anything else.
 std::vector<Layer> parse_layers(std::string_view list);
 
-/// A line for each layer that `parse_layers` reads: "linear:OUT[:bias=0|1][:seed=N]".
+/// A line for each layer that `parse_layers` reads: "linear:OUT[:bias=0|1][:seed=N]". Layers whose
+/// weights are drawn take init=, too.
 std::vector<std::string> layer_usages();
 
 /// Reads how weights start, as "kaiming_normal:fan=out" or "zeros". Throws alike.

@@ -189,7 +189,7 @@ TEST_F(Errors, UnknownNamesListTheValidOnes) {
   EXPECT_THAT(train(model, data, {"--schedule", "linear"}), FailsWith(1, "one-cycle"));
   EXPECT_THAT(train(model, "imagenet:x"), FailsWith(1, "npz:FILE"));
   EXPECT_THAT(run_graft({"new", "alexnet", "--out", path("x")}), FailsWith(1, "resnet20"));
-  EXPECT_THAT(run_graft({"edit", model, "--append", "lstm:3", "--out", path("x")}),
+  EXPECT_THAT(run_graft({"edit", model, "--append", "rnn:3", "--out", path("x")}),
               FailsWith(1, "'linear'"));
   EXPECT_THAT(run_graft({"edit", model, "--truncate", "fc9", "--out", path("x")}),
               FailsWith(1, "fc1"));

@@ -26,8 +26,8 @@ TEST_F(Surgery, ReplacesAHeadAndForgetsTheClasses) {
   onnx::save(model, net());
   const Outcome done = edit({"--replace-head", "7", "--init", "normal:std=0.02"});
   ASSERT_THAT(done, Succeeds());
-  EXPECT_THAT(done.out, HasSubstr("head: Gemm node 'logits', 500 features, from 10 to 7 classes; "
-                                  "fresh logits.weight logits.bias\n"));
+  EXPECT_THAT(done.out, HasSubstr("head: Gemm node 'fc2', 500 features, from 10 to 7 classes; "
+                                  "fresh fc2.weight fc2.bias\n"));
   EXPECT_THAT(done.out, HasSubstr("logits f32[N,7]"));
   ASSERT_EQ(out().metadata.size(), 1U);
   EXPECT_EQ(out().metadata[0].first, "author");

@@ -128,7 +128,7 @@ Run add_edit(CLI::App& app) {
          "at last write the nodes in the forms of another version of ONNX's ops, from 13 on")
       ->type_name("N");
   app.add_option("--out,-o", arguments->out, "the ONNX file to write")->type_name("FILE");
-  std::string usages = "layers (each also takes name=NAME):";
+  std::string usages = "layers (each also takes name=NAME; those with weights init=INIT):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
   app.footer(usages + "\n" + std::string(init_usage()));
   return [arguments] { return edit_model(*arguments); };

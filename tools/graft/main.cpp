@@ -28,7 +28,7 @@ constexpr std::array<Verb, 17> kVerbs{{
      add_new},
     {"inspect", "show what a model holds, costs, and whether it can be trained", "Models",
      "inspect lenet.onnx --batch 64", add_inspect},
-    {"edit", "cut a model, append layers, set its batch", "Models",
+    {"edit", "cut, extend and merge models; set batch and opset", "Models",
      "edit trained.onnx --truncate relu3 --append linear:10:name=head --out cut.onnx", add_edit},
     {"train", "train a model on a data set", "Training",
      "train lenet.onnx --data fashion-mnist --epochs 2 --out trained.onnx", add_train},
