@@ -101,22 +101,34 @@ struct Call {
     const float by = is_on_device ? *static_cast<const float*>(alpha) : host_alpha;
     const float more = is_on_device ? *static_cast<const float*>(beta) : host_beta;
     for (std::int64_t entry = 0; entry < d.batch; ++entry) {
+      const std::vector<float> left = operand_a(entry);
       for (std::int64_t column = 0; column < d.columns; ++column) {
-        run_column(entry, column, by, more);
+        run_column(left, entry, column, by, more);
       }
     }
   }
 
-  void run_column(std::int64_t entry, std::int64_t column, float by, float more) const {
+  /// a' of an entry, column by column.
+  std::vector<float> operand_a(std::int64_t entry) const {
+    std::vector<float> values(static_cast<std::size_t>(d.rows * inner()));
+    for (std::int64_t i = 0; i < inner(); ++i) {
+      for (std::int64_t row = 0; row < d.rows; ++row) {
+        const std::int64_t at = transposes_a() ? row * a.ld + i : i * a.ld + row;
+        values[static_cast<std::size_t>(i * d.rows + row)] =
+            rounded(element(a_data, a.type, entry * a.step + at));
+      }
+    }
+    return values;
+  }
+
+  void run_column(const std::vector<float>& left, std::int64_t entry, std::int64_t column, float by,
+                  float more) const {
     std::vector<double> sums(static_cast<std::size_t>(d.rows), 0.0);
     for (std::int64_t i = 0; i < inner(); ++i) {
       const std::int64_t b_at = transposes_b() ? i * b.ld + column : column * b.ld + i;
       const double factor = rounded(element(b_data, b.type, entry * b.step + b_at));
-      for (std::int64_t row = 0; row < d.rows; ++row) {
-        const std::int64_t a_at = transposes_a() ? row * a.ld + i : i * a.ld + row;
-        sums[static_cast<std::size_t>(row)] +=
-            factor * rounded(element(a_data, a.type, entry * a.step + a_at));
-      }
+      const float* const own = left.data() + i * d.rows;
+      for (std::size_t row = 0; row < sums.size(); ++row) sums[row] += factor * own[row];
     }
     for (std::int64_t row = 0; row < d.rows; ++row) {
       auto result = static_cast<float>(by * sums[static_cast<std::size_t>(row)]);
