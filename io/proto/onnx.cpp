@@ -102,6 +102,7 @@ void write_message(const google::protobuf::Message& message, AtomicFile& file) {
 }  // namespace
 
 Model load(const std::filesystem::path& path, const LoadOptions& options) {
+  const TimeLimit time_limit;
   return on_file("load", path, [&] {
     google::protobuf::Arena arena;
     auto* const proto = google::protobuf::Arena::CreateMessage<pb::ModelProto>(&arena);

@@ -109,10 +109,10 @@ Outcome run_unplanned(const Graph& graph, const std::vector<Datum>& inputs) {
       for (std::size_t i = 0; i < made.size(); ++i) {
         const Value* const output = node->output(static_cast<int>(i));
         if (output == nullptr) continue;
-        note_numbers(made[i], outcome);
         if (made[i].is_tensor() && made[i].tensor().size() > kMostElements) {
           fail(ErrorKind::memory, "too large for a fuzzer: ", made[i].tensor());
         }
+        note_numbers(made[i], outcome);
         data[output] = made[i];
       }
     }

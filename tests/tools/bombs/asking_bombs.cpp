@@ -11,14 +11,16 @@ constexpr std::int64_t kHuge = std::int64_t{1} << 40;
 constexpr std::int64_t kMost = std::int64_t{1} << 62;
 constexpr std::int64_t kInt = (std::int64_t{1} << 31) - 1;
 
-/// A node that may not even be inferred.
+/// A node that may not even be inferred; what it makes is read as f32.
 void ask(BombBuilder& b, std::string_view op, const std::vector<Value*>& inputs,
-         Attributes attributes = {}) {
+         Attributes attributes, int outputs) {
   Graph& graph = b.graph();
-  Node* const node =
-      graph.add_node(op, "", inputs, {graph.unique_name("asked")}, std::move(attributes));
-  node->output()->set_type({DType::f32, {}});
-  b.add(node->output());
+  std::vector<std::string> names;
+  for (int i = 0; i < outputs; ++i) names.push_back(text("asked", i));
+  Node* const node = graph.add_node(op, "", inputs, names, std::move(attributes));
+  Node* const cast = graph.add_node("Cast", "", {node->output()}, {"read"}, {{"to", 1}});
+  cast->output()->set_type({DType::f32, {}});
+  b.add(cast->output());
 }
 
 Value* scalar(BombBuilder& b, std::int64_t value) {
@@ -35,6 +37,7 @@ struct Request {
   const char* op;
   std::vector<Value*> (*inputs)(BombBuilder&);
   Attributes (*attributes)() = [] { return Attributes{}; };
+  int outputs = 1;
 };
 
 constexpr Request kRequests[] = {
@@ -184,7 +187,8 @@ constexpr Request kRequests[] = {
     {"more_than_there_are", "TopK",
      [](BombBuilder& b) {
        return std::vector{b.zeros({4}), b.ints({kMost})};
-     }},
+     },
+     [] { return Attributes{}; }, 2},
     {"letters_multiplied_out", "Einsum",
      [](BombBuilder& b) {
        return std::vector<Value*>(4, b.zeros({1000, 1000}));
@@ -249,7 +253,9 @@ template <std::size_t... I>
 std::vector<Bomb> bombs_of(std::index_sequence<I...>) {
   return {{kRequests[I].name, [] {
              BombBuilder b;
-             ask(b, kRequests[I].op, kRequests[I].inputs(b), kRequests[I].attributes());
+             b.model().set_opset("", 23);
+             const Request& one = kRequests[I];
+             ask(b, one.op, one.inputs(b), one.attributes(), one.outputs);
              return b.finish();
            }}...};
 }

@@ -1,0 +1,79 @@
+// The fuzzers' oracles see a difference where there is one, and none where rounding explains it.
+#include "tests/fuzz/models/oracles.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "core/ops/builder.h"
+#include "tests/fuzz/models/small_models.h"
+#include "tests/fuzz/target.h"
+
+namespace graft::fuzz {
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// y = op(x + x).
+std::unique_ptr<Graph> doubled(std::string_view op) {
+  auto graph = std::make_unique<Graph>("g");
+  Builder b(*graph);
+  Value* const x = graph->add_input("x", {DType::f32, SymShape{3}});
+  Value* const sum = b.node("Add", "", {x, x}, 1)->output();
+  graph->add_output(b.node(op, "", {sum}, 1)->output());
+  return graph;
+}
+
+std::vector<Datum> input() {
+  return {Tensor::from<float>({3}, {-1, 0.25F, 2})};
+}
+
+TEST(Oracles, PlannedAndUnplannedAgree) {
+  const Outcome planned = run_planned(*doubled("Relu"), input());
+  const Outcome unplanned = run_unplanned(*doubled("Relu"), input());
+  ASSERT_TRUE(planned.succeeded && unplanned.succeeded);
+  require_same_bits(planned, unplanned, "planned");
+  require_near(planned, unplanned, "planned");
+  EXPECT_EQ(unplanned.largest, 4);
+}
+
+TEST(Oracles, AnotherResultIsAFinding) {
+  const Outcome right = run_unplanned(*doubled("Relu"), input());
+  const Outcome wrong = run_planned(*doubled("LeakyRelu"), input());
+  EXPECT_THROW(require_near(wrong, right, "planned"), Finding);
+  EXPECT_THROW(require_same_bits(wrong, right, "planned"), Finding);
+}
+
+TEST(Oracles, AFailureOnOneSideIsAFinding) {
+  const Outcome right = run_planned(*doubled("Relu"), input());
+  EXPECT_THROW(require_same_bits(right, Outcome{}, "poisoned"), Finding);
+}
+
+TEST(Oracles, NothingIsSaidOfNumbersThatLoseDigits) {
+  Outcome far = run_unplanned(*doubled("Relu"), input());
+  const Outcome other = run_planned(*doubled("LeakyRelu"), input());
+  far.largest = 1e6;
+  require_near(other, far, "planned");
+}
+
+TEST(Oracles, OneNaNIsLikeAnother) {
+  const Tensor a = Tensor::from<float>({2}, {kNaN, 1});
+  const Tensor b = Tensor::from<float>({2}, {-kNaN, 1});
+  EXPECT_TRUE(same_bits(a, b));
+  EXPECT_FALSE(same_bits(a, Tensor::from<float>({2}, {0, 1})));
+  EXPECT_FALSE(same_bits(a, Tensor::from<float>({1}, {kNaN})));
+}
+
+TEST(Oracles, RoundingToIntegersIsNoRounding) {
+  EXPECT_TRUE(rounds_only(*doubled("Tanh")));
+  EXPECT_FALSE(rounds_only(*doubled("Floor")));
+}
+
+TEST(Oracles, ErrorsAreAnswersAndNothingElseIs) {
+  EXPECT_FALSE(succeeds([] { fail(ErrorKind::shape, "no"); }));
+  EXPECT_THROW(succeeds([] { fail(ErrorKind::shape, ""); }), Finding);
+  EXPECT_THROW(succeeds([] { throw std::out_of_range("at"); }), std::out_of_range);
+}
+
+}  // namespace
+}  // namespace graft::fuzz
