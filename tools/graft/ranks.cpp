@@ -111,7 +111,7 @@ std::string before_report(bool saves) {
   silence().reset();
   const int rank = launched_rank();
   if (rank == 0) return {};
-  std::this_thread::sleep_for(saves ? milliseconds(30'000) : milliseconds(500));
+  std::this_thread::sleep_for(saves ? milliseconds(30'000) : milliseconds(1000));
   return text("rank ", rank, ": ");
 }
 
