@@ -1,7 +1,7 @@
 #pragma once
 
 // Surgery on models: cut, extract, rename, replace heads, append and insert layers, merge, set the
-// batch and the opset; adapters (LoRA), and what is frozen.
+// batch and the opset; adapters (LoRA), what is frozen, and what exporters took.
 
 #include "core/graph/edit.h"
 #include "core/graph/frozen.h"
@@ -15,3 +15,6 @@
 #include "core/layers/output_types.h"
 #include "core/layers/repair.h"
 #include "core/layers/replace_head.h"
+#include "train/copies.h"
+#include "train/lora_file.h"
+#include "train/unfuse_norms.h"

@@ -4,10 +4,7 @@
 // machines, mpi_communicator. What a long run needs beside them is in graft/run.h.
 
 #include "core/device/mpi_communicator.h"
-#include "train/copies.h"
 #include "train/evaluator.h"
-#include "train/lora_file.h"
 #include "train/progress_bar.h"
 #include "train/train_step.h"
 #include "train/trainer.h"
-#include "train/unfuse_norms.h"

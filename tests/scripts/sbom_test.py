@@ -20,7 +20,7 @@ NAMES = {
     "Eigen3": "eigen", "nlohmann_json": "nlohmann-json", "CLI11": "cli11", "ZLIB": "zlib",
     "Protobuf": "protobuf", "ONNX": "onnx", "dnnl": "oneDNN", "RE2": "re2",
     "re2": "re2", "GTest": None, "benchmark": None, "Threads": None, "PkgConfig": None,
-    "Python3": None, "CUDAToolkit": None,
+    "Python3": None, "CUDAToolkit": None, "MPI": None,
 }
 
 

@@ -58,15 +58,15 @@ TEST_F(Inputs, AreFoundByNumberAndByName) {
 
 TEST_F(Inputs, ThatAreMissingAreNamed) {
   const std::string model = write_sum();
-  const auto said = [&](const std::string& folder, const std::string& text) {
+  const auto said = [&](const std::string& folder, int code, const std::string& text) {
     EXPECT_THAT(run_graft({"run", model, "--inputs", path(folder), "--out", path("results")}),
-                FailsWith(1, text));
+                FailsWith(code, text));
   };
   make_folder("empty");
-  said("empty", "no input_0.pb and no file of an input's name, a.npy or .pb");
-  said("nowhere", "no such folder");
+  said("empty", 1, "no input_0.pb and no file of an input's name, a.npy or .pb");
+  said("nowhere", 2, "no such folder");
   npy::save(make_folder("other") + "/b.npy", Tensor::from<float>({2}, {1, 2}));
-  said("other", "no data are given of input 'a'");
+  said("other", 1, "no data are given of input 'a'");
 }
 
 /// The size of the result depends on the data: no plan holds it.
