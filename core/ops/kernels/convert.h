@@ -42,7 +42,8 @@ To convert(From value) {
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     constexpr auto kLeast = static_cast<From>(std::numeric_limits<To>::min());
     // 2^digits: the first number beyond the range, which every float type holds exactly.
-    constexpr From kBeyond = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+    constexpr To kHalf = std::numeric_limits<To>::max() / 2 + 1;
+    constexpr From kBeyond = static_cast<From>(kHalf) * 2;
     if (!(value >= kLeast)) {
       return std::isnan(value) ? To{0} : std::numeric_limits<To>::min();
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/float16.h"
@@ -31,6 +32,16 @@ inline constexpr int kRegisterLanes = 4;
 /// shuffles and conversions, which GCC 12 then computes one by one: see by_registers().
 template <int lanes>
 using Lanes = typename LanesOf<lanes>::type;
+
+/// n of Lanes<n>.
+template <class V>
+constexpr int lane_count() {
+  if constexpr (std::is_same_v<V, float>) {
+    return 1;
+  } else {
+    return sizeof(V) / sizeof(float);
+  }
+}
 
 template <int lanes>
 Lanes<lanes> load(const float* from) {
@@ -69,7 +80,7 @@ Lanes<lanes> load(const BFloat16* from) {
 /// Rounds as BFloat16 does, to nearest even.
 template <class V>
 void store(BFloat16* to, const V& v) {
-  constexpr int kLanes = sizeof(V) / sizeof(float);
+  constexpr int kLanes = lane_count<V>();
   if constexpr (kLanes == 1) {
     *to = BFloat16(v);
   } else {
@@ -99,7 +110,7 @@ Lanes<lanes> load(const std::uint8_t* from) {
 /// Whole numbers of 0 to 255.
 template <class V>
 void store(std::uint8_t* to, const V& v) {
-  constexpr int kLanes = sizeof(V) / sizeof(float);
+  constexpr int kLanes = lane_count<V>();
   if constexpr (kLanes == 1) {
     *to = static_cast<std::uint8_t>(v);
   } else {
@@ -128,7 +139,7 @@ void unroll(Body&& body) {
 /// f of vectors of as many lanes, whose parts it gets register by register.
 template <class F, class First, class... More>
 First by_registers(F&& f, const First& first, const More&... more) {
-  constexpr int kLanes = sizeof(First) / sizeof(float);
+  constexpr int kLanes = lane_count<First>();
   if constexpr (kLanes <= kRegisterLanes) {
     return f(first, more...);
   } else {

@@ -29,7 +29,8 @@ Kernel make_forward(KernelRequest& request) {
         const T* const x = args.input<T>(0) + start;
         T* const y = args.output<T>() + start;
         const Moments<T> moments(x, by.size(), by.epsilon);
-        const auto [middle, rest] = moments.center;
+        const T middle = moments.center.middle;
+        const T rest = moments.center.rest;
         for (std::int64_t c = 0; c < by.channels; ++c) {
           const std::int64_t channel = group * by.channels + c;
           const T slope =

@@ -31,7 +31,8 @@ Store store_of(DType dtype) {
 template <class T>
 void normalize_row(const T* x, std::int64_t n, const Center<T>& center, double inv_std,
                    const T* scale, const T* bias, T* y) {
-  const auto [middle, rest] = center;
+  const T middle = center.middle;  // clang captures no structured bindings in simd loops
+  const T rest = center.rest;
   const T slope = static_cast<T>(inv_std);
   if (scale == nullptr) {
 #pragma omp simd
@@ -104,7 +105,7 @@ Kernel make_forward(KernelRequest& request) {
   const NormRows rows(request, 0);
   const Shape& x = request.shape();
   const bool has_bias = request.input_count() > 2 && request.has_input(2);
-  const Shape scale = request.shape(1);
+  const Shape& scale = request.shape(1);
   const Shape bias = has_bias ? request.shape(2) : Shape();
   const bool is_plain =
       is_row_parameter(x, rows.axis, scale) && (!has_bias || is_row_parameter(x, rows.axis, bias));

@@ -31,7 +31,7 @@ V load_as(const T* from) {
   if constexpr (std::is_same_v<V, double>) {
     return static_cast<V>(*from);
   } else {
-    return load<sizeof(V) / sizeof(float)>(from);
+    return load<lane_count<V>()>(from);
   }
 }
 template <class T, class V>
