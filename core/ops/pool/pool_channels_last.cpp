@@ -326,7 +326,7 @@ Kernel make_average_pool_grad(KernelRequest& request) {
 
 Kernel make_global_average_pool(KernelRequest& request) {
   if (!request.has_channels_last()) return {};
-  const Shape x = request.shape();
+  const Shape& x = request.shape();
   return for_float(request, [&]<class T>() {
     return Kernel(
         [batch = x[0], channels = x[1], positions = x.size(2, x.rank())](const KernelArgs& args) {
