@@ -78,6 +78,16 @@ int bars_in(const Lines& rows) {
       rows, [](const std::string& row) { return std::regex_match(row, kBar); }));
 }
 
+/// So many that eval lasts long enough to be seen, and an epoch of training by single samples, also
+/// where the terminal is slow to answer; sanitizers make them last by themselves.
+#ifdef NDEBUG
+constexpr int kSamplesToSee = 60'000;
+constexpr int kSamplesToTrain = 15'000;
+#else
+constexpr int kSamplesToSee = 2'000;
+constexpr int kSamplesToTrain = 3'000;
+#endif
+
 class Screen : public ToolTest {
  protected:
   /// A batch of one makes an epoch last.
@@ -89,7 +99,7 @@ class Screen : public ToolTest {
   }
 
   std::string model_ = write_mlp();
-  std::string data_ = write_mnist(3000);
+  std::string data_ = write_mnist(kSamplesToTrain);
 };
 
 class Terminal : public Screen, public ::testing::WithParamInterface<int> {};
@@ -183,13 +193,6 @@ TEST_F(Screen, ADumbTerminalGetsLinesOnly) {
   });
   EXPECT_EQ(session.rows().back(), "graft-ended 0");
 }
-
-/// So many that eval lasts long enough to be seen; sanitizers make it last by themselves.
-#ifdef NDEBUG
-constexpr int kSamplesToSee = 60'000;
-#else
-constexpr int kSamplesToSee = 2'000;
-#endif
 
 TEST_F(Screen, EvalAndBenchShowHowFarTheyAre) {
   const auto shows = [&](const std::vector<std::string>& arguments, const std::string& name) {
