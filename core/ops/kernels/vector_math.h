@@ -92,11 +92,10 @@ inline double log1p_unit(double x) {
 inline float log(float x) {
   constexpr float kSmallestNormal = 0x1p-126F;
   const bool is_denormal = x < kSmallestNormal;
-  const auto bits = std::bit_cast<std::int32_t>(is_denormal ? x * 0x1p23F : x);
+  const auto bits = std::bit_cast<std::uint32_t>(is_denormal ? x * 0x1p23F : x);
   // The mantissa m lies in [sqrt(1/2), sqrt(2)); log m = 2 atanh((m - 1) / (m + 1)).
-  const std::int32_t exponent = (bits - 0x3f3504f3) >> 23;
-  const float m = std::bit_cast<float>(static_cast<std::uint32_t>(bits) -
-                                       (static_cast<std::uint32_t>(exponent) << 23));
+  const std::int32_t exponent = static_cast<std::int32_t>(bits - 0x3f3504f3U) >> 23;
+  const float m = std::bit_cast<float>(bits - (static_cast<std::uint32_t>(exponent) << 23));
   const float e = static_cast<float>(exponent) - (is_denormal ? 23.0F : 0.0F);
   const float s = (m - 1.0F) / (m + 1.0F);
   const float z = s * s;
