@@ -20,20 +20,20 @@ SAMPLES, SIDE = 150, 12
 TRAIN = ["--batch", "16", "--optimizer", "sgd", "--lr", "0.05", "--seed", "3", "--threads", "1"]
 
 
-def write_mnist(folder, bad_label=None):
+def write_mnist(folder, samples=SAMPLES, bad_label=None):
     """Class c is bright in row c. `bad_label`: the place of a label that is no class."""
     folder.mkdir()
     for part in ("train", "t10k"):
-        labels = bytearray(i % 10 for i in range(SAMPLES))
+        labels = bytearray(i % 10 for i in range(samples))
         pixels = b"".join(bytes(255 if y == label else (7 * i + y) % 40
                                 for y in range(SIDE) for _ in range(SIDE))
                           for i, label in enumerate(labels))
         if bad_label is not None:
             labels[bad_label] = 77
         (folder / f"{part}-images-idx3-ubyte").write_bytes(
-            struct.pack(">IIII", 0x803, SAMPLES, SIDE, SIDE) + pixels)
+            struct.pack(">IIII", 0x803, samples, SIDE, SIDE) + pixels)
         (folder / f"{part}-labels-idx1-ubyte").write_bytes(
-            struct.pack(">II", 0x801, SAMPLES) + labels)
+            struct.pack(">II", 0x801, samples) + labels)
 
 
 class Test:
@@ -43,10 +43,10 @@ class Test:
                         folder / "mlp.onnx"], check=True, stdout=subprocess.DEVNULL)
         write_mnist(folder / "data")
 
-    def command(self, size, out, *more):
+    def command(self, size, out, *more, data="data"):
         start = [] if size == 1 else launcher(self.mpirun, size)
         return [*start, self.graft, "train", self.folder / "mlp.onnx", "--data",
-                f"mnist:{self.folder / 'data'}", "--out", self.folder / out, *TRAIN, *more]
+                f"mnist:{self.folder / data}", "--out", self.folder / out, *TRAIN, *more]
 
     def run(self, size, out, *more):
         """The JSON lines that it prints."""
@@ -116,10 +116,13 @@ class Test:
         assert len(said) == 1 and "unknown" in said[0], done.stderr
 
     def ctrl_c_saves_once(self):
+        # While mpirun ends its ranks, it reads nothing that they print: an epoch takes so long that
+        # its lines never fill the pipe, at which a rank would wait until it is killed.
+        write_mnist(self.folder / "more", samples=40 * SAMPLES)
         for number in (signal.SIGINT, signal.SIGTERM):
             out = self.folder / f"{number}.onnx"
             command = self.command(2, out.name, "--epochs", "1000000", "--no-run", "--validate",
-                                   "none")
+                                   "none", data="more")
             with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   text=True) as process:
                 for line in process.stdout:
