@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <string_view>
 
 namespace graft {
@@ -16,9 +15,5 @@ inline constexpr std::string_view kDeviceChainKernel = "interpreter";
 inline constexpr int kMostDeviceChainOperands = 8;
 inline constexpr int kMostDeviceChainValues = 24;
 inline constexpr int kMostDeviceChainAxes = 6;
-
-/// A convolution's result of so few bytes stays in a second-level cache as a whole: ConvChain,
-/// which makes it by parts, gains nothing there.
-inline constexpr std::size_t kSmallConvBytes = std::size_t{2} << 20;
 
 }  // namespace graft

@@ -177,9 +177,4 @@ bool fuse_updates(Graph& graph, Device& device);
 /// results are the same bits.
 bool fuse_chains(Graph& graph, Device& device);
 
-/// Makes one ConvChain of a large convolution, of a weight known beforehand, and the element-wise
-/// node or chain that alone reads its result: that is then finished part by part, while it is in a
-/// cache. Other operands lie like the result or have one element. Behind fuse_chains.
-bool fuse_conv_chains(Graph& graph, Device& device);
-
 }  // namespace graft::passes

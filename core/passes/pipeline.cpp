@@ -176,7 +176,6 @@ constexpr Pass kPlanningPasses[] = {
     {"fuse_addends", on<fuse_addends>},
     {.name = "fuse_updates", .run = on<fuse_updates>, .makes = "UpdateChain"},
     {.name = "fuse_chains", .run = on<fuse_chains>, .makes = "ElementwiseChain"},
-    {.name = "fuse_conv_chains", .run = on<fuse_conv_chains>, .makes = "ConvChain"},
     {"move_updates", on_cpu<move_updates>},
 };
 

@@ -24,22 +24,6 @@ def convolution(name, x_shape, w_shape, stride=1, padding=0, dilation=1, groups=
     case("ConvWeightGrad", name, [x, dy], [dw, db], {**attributes, "shape": list(w_shape)})
 
 
-def conv_chains():
-    """What stands behind a convolution: a residual connection, whose result is rectified; Swish."""
-    residual = {"inputs": ["other", "conv"], "outputs": ["y"],
-                "nodes": [["Add", ["conv", "other"], "sum"], ["Relu", ["sum"], "y"]]}
-    swish = {"inputs": ["conv"], "outputs": ["y"],
-             "nodes": [["Sigmoid", ["conv"], "gate"], ["Mul", ["gate", "conv"], "y"]]}
-    x, w, b = uniform("chainx", (2, 4, 6, 5)), uniform("chainw", (6, 2, 3, 3)), uniform("chainb", 6)
-    other = uniform("chainother", (2, 6, 3, 3))
-    conv = F.conv2d(*map(torch.tensor, (x, w, b)), stride=2, padding=1, groups=2)
-    attributes = {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": 2}
-    case("ConvChain", "residual", [x, Constant(w), b, other],
-         [F.relu(conv + torch.tensor(other)).numpy()], {**attributes, "body": residual, "result": 1})
-    case("ConvChain", "swish", [x, w, b], [F.silu(conv).numpy()],
-         {**attributes, "body": swish, "result": 0})
-
-
 def convolutions():
     convolution("square", (1, 3, 5, 4), (4, 3, 3, 3), padding=1)
     convolution("strided", (1, 4, 7, 6), (4, 2, 3, 2), stride=2, padding=1, groups=2)
@@ -192,7 +176,6 @@ def moves():
 
 def add():
     convolutions()
-    conv_chains()
     pools()
     regions()
     samplers()

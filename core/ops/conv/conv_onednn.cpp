@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/ops/conv/conv_onednn.h"
 #include "core/ops/conv/conv_problem_onednn.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/kernels/column_sums.h"
@@ -295,16 +294,12 @@ Kernel unless_refused(KernelRequest& request) {
 
 }  // namespace
 
-Kernel make_conv_onednn(KernelRequest& request) {
-  return unless_refused<conv_kernel>(request);
-}
-
 void register_conv_onednn(KernelRegistry& registry) {
   const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
     registry.add(
         {.op = op, .domain = domain, .name = "onednn", .make = make, .knows_layouts = true});
   };
-  add("Conv", "", make_conv_onednn);
+  add("Conv", "", unless_refused<conv_kernel>);
   add("ConvTranspose", "", unless_refused<conv_transpose_kernel>);
   add("ConvInputGrad", kInternalDomain, unless_refused<conv_input_grad_kernel>);
   add("ConvWeightGrad", kInternalDomain, unless_refused<conv_weight_grad_kernel>);
