@@ -129,7 +129,7 @@ TEST_F(EditRepair, RefusesWhatMakesNoSense) {
   EXPECT_THAT(edit(base, {"--unfuse-bn"}, "x"), FailsWith(1, "--calibrate is missing"));
   EXPECT_THAT(edit(base, {"--unfuse-bn", "--calibrate", write_mnist()}, "x"),
               FailsWith(1, "no layer is meant; there are: 'fc1'"));
-  EXPECT_THAT(edit(base, {"--bn", "fc1"}, "x"), FailsWith(1, "wanted RE=VALUE"));
+  EXPECT_THAT(edit(base, {"--bn", "fc1"}, "x"), FailsWith(1, "wanted RE=POLICY"));
   EXPECT_THAT(edit(base, {"--bn", ".*=moving"}, "x"), FailsWith(1, "train, fixed, frozen"));
   EXPECT_THAT(edit(base, {"--dropout", "fc1=much"}, "x"), FailsWith(1, "'much' is no number"));
   EXPECT_THAT(run_graft({"edit", base, "--tie"}), FailsWith(1, "--out is missing"));

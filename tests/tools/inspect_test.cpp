@@ -30,6 +30,13 @@ class Inspect : public ToolTest {
   }
 };
 
+TEST_F(Inspect, TakesOneShapeAtATimeAndTheModelBehindIt) {
+  const std::string file = write_attention();
+  const Outcome outcome = run({"inspect", "--shape", "x=5x6x4", file});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_THAT(run({"inspect", "--shape", "5x6x4", file}), FailsWith(1, "wanted NAME=SHAPE"));
+}
+
 TEST_F(Inspect, PlansTheMemoryThatAStepPlans) {
   const Shape sample{3, 32, 32};
   for (const Net& net : nets()) {

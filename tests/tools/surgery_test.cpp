@@ -67,7 +67,7 @@ TEST_F(Surgery, MergesRenamesAndPrefixes) {
               Succeeds());
   EXPECT_EQ(out().graph().outputs()[0]->name(), "all/scores");
   EXPECT_EQ(out().graph().inputs()[0]->name(), "all/input");
-  EXPECT_THAT(edit({"--rename", "logits"}), FailsWith(1, "wanted two names, A=B"));
+  EXPECT_THAT(edit({"--rename", "logits"}), FailsWith(1, "wanted OLD=NEW"));
 }
 
 TEST_F(Surgery, ChangesTheOpset) {

@@ -169,7 +169,6 @@ void add_metrics_argument(CLI::App& app, std::vector<std::string>& names) {
   app.add_option("--metrics", names,
                  "what to measure beside loss and accuracy: " + joined(metric_names()))
       ->delimiter(',')
-      ->allow_extra_args(false)
       ->type_name("NAME,...");
 }
 

@@ -13,6 +13,7 @@
 #include "tools/graft/edit_repair.h"
 #include "tools/graft/edit_surgery.h"
 #include "tools/graft/numbers.h"
+#include "tools/graft/pairs.h"
 #include "tools/graft/verb.h"
 
 namespace graft::cli {
@@ -62,16 +63,11 @@ Tensor parse_value(const Value& input, const std::string& list) {
 
 void set_inputs(Model& model, const std::vector<std::string>& assignments) {
   for (const std::string& assignment : assignments) {
-    const std::size_t at = assignment.rfind('=');
-    if (at == assignment.npos) {
-      fail(ErrorKind::argument, "--set '", assignment, "': wanted NAME=VALUE");
-    }
-    const std::string name = assignment.substr(0, at);
+    const auto [name, list] = split_pair("--set", assignment, "NAME=VALUE");
     const auto& inputs = model.graph().inputs();
     const auto input = std::ranges::find(inputs, name, &Value::name);
     // Of a name that there is not, fix_input says which there are.
-    const Tensor value = input == inputs.end() ? Tensor::scalar(0.0F)
-                                               : parse_value(**input, assignment.substr(at + 1));
+    const Tensor value = input == inputs.end() ? Tensor::scalar(0.0F) : parse_value(**input, list);
     edit::fix_input(model, name, value);
   }
 }

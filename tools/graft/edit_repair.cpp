@@ -9,6 +9,7 @@
 #include "tools/graft/arguments.h"
 #include "tools/graft/file_notes.h"
 #include "tools/graft/numbers.h"
+#include "tools/graft/pairs.h"
 #include "train/copies.h"
 #include "train/lora_file.h"
 #include "train/trainable.h"
@@ -16,16 +17,6 @@
 
 namespace graft::cli {
 namespace {
-
-/// "RE=VALUE" at the last '='.
-std::pair<std::string, std::string> pattern_and_value(const std::string& given,
-                                                      std::string_view option) {
-  const std::size_t at = given.rfind('=');
-  if (at == given.npos || at == 0) {
-    fail(ErrorKind::argument, option, " '", given, "': wanted RE=VALUE");
-  }
-  return {given.substr(0, at), given.substr(at + 1)};
-}
 
 void strip(Model& model) {
   const std::vector<std::string> went = edit::strip_probabilities(model);
@@ -73,14 +64,14 @@ void unfuse(Model& model, const RepairArguments& arguments) {
 }
 
 void set_norms(Model& model, const std::string& given) {
-  const auto [pattern, name] = pattern_and_value(given, "--bn");
+  const auto [pattern, name] = split_pair("--bn", given, "RE=POLICY");
   const std::vector<std::string> norms = edit::set_norms(model, pattern, edit::norm_policy(name));
   std::cout << norms.size() << " BatchNormalizations are '" << name << "': " << some_of(norms)
             << '\n';
 }
 
 void add_dropout(Model& model, const std::string& given) {
-  const auto [pattern, share] = pattern_and_value(given, "--dropout");
+  const auto [pattern, share] = split_pair("--dropout", given, "RE=SHARE");
   const std::optional<float> ratio = number_in<float>(share);
   if (!ratio) fail(ErrorKind::argument, "--dropout ", given, ": '", share, "' is no number");
   const std::vector<std::string> values = edit::insert_dropout(model, pattern, *ratio);

@@ -13,6 +13,7 @@
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/file_notes.h"
+#include "tools/graft/pairs.h"
 
 namespace graft::cli {
 namespace {
@@ -71,14 +72,6 @@ void append(Model& model, const SurgeryArguments& arguments) {
 }
 
 /// "A=B", split at the last '='.
-std::pair<std::string, std::string> pair_of(const std::string& option, const std::string& text) {
-  const std::size_t at = text.rfind('=');
-  if (at == text.npos || at == 0 || at + 1 == text.size()) {
-    fail(ErrorKind::argument, option, " '", text, "': wanted two names, A=B");
-  }
-  return {text.substr(0, at), text.substr(at + 1)};
-}
-
 void join(Model& model, const SurgeryArguments& arguments) {
   if (arguments.merge.empty()) {
     if (arguments.connect.empty() && arguments.merge_prefix.empty()) return;
@@ -86,14 +79,14 @@ void join(Model& model, const SurgeryArguments& arguments) {
   }
   edit::MergeOptions options{.prefix = arguments.merge_prefix};
   for (const std::string& one : arguments.connect) {
-    options.connect.push_back(pair_of("--connect", one));
+    options.connect.push_back(split_pair("--connect", one, "OUT=IN"));
   }
   edit::merge(model, onnx::load(arguments.merge), options);
 }
 
 void rename(Model& model, const SurgeryArguments& arguments) {
   for (const std::string& one : arguments.rename) {
-    const auto [from, to] = pair_of("--rename", one);
+    const auto [from, to] = split_pair("--rename", one, "OLD=NEW");
     edit::rename(model, from, to);
   }
   if (!arguments.prefix.empty()) edit::add_prefix(model, arguments.prefix);

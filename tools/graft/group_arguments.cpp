@@ -35,8 +35,7 @@ CLI::Option* add_by_pattern(
     }
     take(plain, others);
   };
-  return app.add_option_function<std::vector<std::string>>(names, parse, help)
-      ->allow_extra_args(false);
+  return app.add_option_function<std::vector<std::string>>(names, parse, help);
 }
 
 bool takes_patterns(const CLI::Option& option) {

@@ -9,6 +9,7 @@
 #include "tools/graft/findings.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/layer_table.h"
+#include "tools/graft/pairs.h"
 #include "tools/graft/pass_table.h"
 #include "tools/graft/verb.h"
 
@@ -200,9 +201,8 @@ Run add_inspect(CLI::App& app) {
          "--shape",
          [arguments](const std::vector<std::string>& texts) {
            for (const std::string& given : texts) {
-             const std::size_t at = std::min(given.rfind('='), given.size());
-             arguments->shapes[given.substr(0, at)] =
-                 parse_shape(given.substr(std::min(at + 1, given.size())), "--shape");
+             const auto [name, shape] = split_pair("--shape", given, "NAME=SHAPE");
+             arguments->shapes[name] = parse_shape(shape, "--shape");
            }
          },
          "the shape of an input, as x=1x3x224x224, where the file leaves it open")

@@ -134,9 +134,15 @@ void allow(const std::string& text) {
 
 void add_allow(CLI::App& app) {
   app.add_option_function<std::vector<std::string>>(
-         "--allow", [](const std::vector<std::string>& all) { std::ranges::for_each(all, allow); },
-         "NAME=NUMBER: raises a limit of what a file may ask for, as the error about it says")
-      ->allow_extra_args(false);
+      "--allow", [](const std::vector<std::string>& all) { std::ranges::for_each(all, allow); },
+      "NAME=NUMBER: raises a limit of what a file may ask for, as the error about it says");
+}
+
+/// An option that may come several times takes one value each time: what follows is the model.
+void take_single_values(CLI::App& verb) {
+  for (CLI::Option* const option : verb.get_options()) {
+    if (option->nonpositional()) option->allow_extra_args(false);
+  }
 }
 
 void add_general(CLI::App& app, std::string& config) {
@@ -165,6 +171,7 @@ ExitCode run(int argc, char** argv) {
     verbs.emplace_back(added, verb.add(*added));
     add_general(*added, config);
     added->set_help_flag("--help,-h", "show this")->group("General");
+    take_single_values(*added);
   }
   try {
     const RequiredLater required(app);

@@ -78,7 +78,6 @@ Run add_plot(CLI::App& app) {
   app.add_option("RUN", arguments->runs, "folders that graft train wrote")->required();
   app.add_option("--measure", arguments->measures,
                  "draw only this one, like validation_loss; may be given several times")
-      ->allow_extra_args(false)
       ->type_name("NAME");
   return [arguments] { return plot(*arguments); };
 }

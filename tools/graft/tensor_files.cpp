@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "io/npy.h"
 #include "io/onnx.h"
+#include "tools/graft/pairs.h"
 
 namespace graft::cli {
 
@@ -34,13 +35,8 @@ template <class T, class Load>
 std::map<std::string, T> load_named(const std::vector<std::string>& arguments, const Load& load) {
   std::map<std::string, T> loaded;
   for (const std::string& argument : arguments) {
-    // Names may hold '=', files seldom do.
-    const std::size_t at = argument.rfind('=');
-    if (at == std::string::npos || at == 0 || at + 1 == argument.size()) {
-      fail(ErrorKind::argument, "--input '", argument, "' is not NAME=FILE");
-    }
-    const std::string name = argument.substr(0, at);
-    if (!loaded.emplace(name, load(name, argument.substr(at + 1))).second) {
+    const auto [name, file] = split_pair("--input", argument, "NAME=FILE");
+    if (!loaded.emplace(name, load(name, file)).second) {
       fail(ErrorKind::argument, "--input '", name, "' comes twice");
     }
   }

@@ -11,21 +11,12 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "tests/core/threads.h"
 
 namespace graft {
 namespace {
 
-/// Sets the number of threads for one test.
-class Threads {
- public:
-  explicit Threads(int count) : before_(thread_count()) { set_thread_count(count); }
-  ~Threads() { set_thread_count(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
+using testing::Threads;
 
 std::vector<std::pair<std::int64_t, std::int64_t>> pieces_of(std::int64_t count,
                                                              std::int64_t grain) {

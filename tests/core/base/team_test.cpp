@@ -9,6 +9,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/team_internal.h"
+#include "tests/core/threads.h"
 
 namespace graft {
 namespace {
@@ -120,8 +121,7 @@ TEST(Team, EachThreadHasItsOwn) {
 }
 
 TEST(Team, AChildOfAForkStartsWorkersOfItsOwn) {
-  const int before = thread_count();
-  set_thread_count(3);
+  const testing::Threads three(3);
   std::atomic<int> sum = 0;
   const auto add_up = [&] {
     sum = 0;
@@ -143,7 +143,6 @@ TEST(Team, AChildOfAForkStartsWorkersOfItsOwn) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   add_up();
   EXPECT_EQ(sum, 30);
-  set_thread_count(before);
 }
 
 }  // namespace

@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <optional>
 
-#include "core/base/parallel.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 #include "core/runtime/inference.h"
 #include "io/onnx.h"
 #include "tests/core/other_limits.h"
+#include "tests/core/threads.h"
 #include "tests/fuzz/models/oracles.h"
 #include "tests/fuzz/models/random.h"
 #include "tests/fuzz/models/small_models.h"
@@ -29,18 +29,6 @@ Limits small_limits() {
   limits.unrolled_nodes = 200;
   return limits;
 }
-
-/// Threads of the loops while it lives.
-class Threads {
- public:
-  explicit Threads(int count) : before_(thread_count()) { set_thread_count(count); }
-  ~Threads() { set_thread_count(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
 
 /// Numbers with ties and zeros among them.
 double any_number(Random& random, bool is_float) {
@@ -100,7 +88,7 @@ std::optional<std::vector<Datum>> check_inference(const Model& model,
   require_same_bits(planned, run_planned(graph, inputs, {.fuses_chains = false}), "without chains");
   if (rounds_only(graph)) {
     require_near(planned, unplanned, "planned against unplanned");
-    const Threads threads(3);
+    const testing::Threads threads(3);
     require_near(run_planned(graph, inputs), unplanned, "three threads");
   }
   if (!planned.succeeded) return std::nullopt;
@@ -167,7 +155,7 @@ bool check_training(std::string_view bytes, const std::vector<Datum>& inputs,
 
 Reached follow_pipeline(std::string_view bytes) {
   const testing::OtherLimits limits(small_limits());
-  const Threads threads(1);
+  const testing::Threads threads(1);
   std::optional<Model> model;
   if (!succeeds([&] { model = onnx::parse(bytes); })) return Reached::nothing;
   if (!is_small(model->graph())) return Reached::loaded;

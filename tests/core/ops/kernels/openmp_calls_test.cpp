@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "tests/core/threads.h"
 
 // As oneDNN's library calls them.
 extern "C" {
@@ -74,10 +75,10 @@ TEST(OpenmpCalls, ARegionWithinAnotherOrWithinALoopIsItsThreadAlone) {
   };
   region(2, nested);
   EXPECT_EQ(inner, 2);
-  const int before = thread_count();
-  set_thread_count(2);
-  parallel_for(2, 1, [&](std::int64_t, std::int64_t) { nested(); });
-  set_thread_count(before);
+  {
+    const testing::Threads two(2);
+    parallel_for(2, 1, [&](std::int64_t, std::int64_t) { nested(); });
+  }
   EXPECT_EQ(inner, 4);
   EXPECT_EQ(wrong, 0);
 }

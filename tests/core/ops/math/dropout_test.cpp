@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/parallel.h"
 #include "tests/core/ops/call_op.h"
+#include "tests/core/threads.h"
 
 namespace graft {
 namespace {
@@ -52,10 +52,8 @@ TEST(Dropout, SeedOpAndStepEachChangeTheMask) {
 
 TEST(Dropout, ThreadsDoNotChangeTheMask) {
   const std::vector<float> several = masked_ones(settings(0.5F, 1, 0), 3);
-  const int threads = thread_count();
-  set_thread_count(1);
+  const testing::Threads one(1);
   EXPECT_EQ(several, masked_ones(settings(0.5F, 1, 0), 3));
-  set_thread_count(threads);
 }
 
 TEST(Dropout, AllOrNothing) {

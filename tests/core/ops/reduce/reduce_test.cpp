@@ -4,8 +4,8 @@
 #include <limits>
 #include <numeric>
 
-#include "core/base/parallel.h"
 #include "tests/core/ops/call_op.h"
+#include "tests/core/threads.h"
 
 namespace graft {
 namespace {
@@ -113,10 +113,8 @@ TEST(Reduce, TheNumberOfThreadsDoesNotChangeBits) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
   const Tensor x = Tensor::from({300007}, values);
   const Tensor two = call_op("ReduceSum", {x})[0];
-  const int threads = thread_count();
-  set_thread_count(1);
+  const testing::Threads single(1);
   const Tensor one = call_op("ReduceSum", {x})[0];
-  set_thread_count(threads);
   EXPECT_TRUE(equal_bits(one, two));
 }
 

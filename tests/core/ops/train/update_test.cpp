@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/base/parallel.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
+#include "tests/core/threads.h"
 
 namespace graft {
 namespace {
@@ -124,11 +124,9 @@ TEST(Bf16State, BitsDoNotDependOnThreadsNorOnTheFormOfTheUpdate) {
   std::vector<Tensor> product = call.inputs;
   product[1] = a;
   product.push_back(b);
-  const int threads = thread_count();
-  set_thread_count(1);
   const auto wanted = call_internal_op("AdamUpdate", call.inputs, {}, 3);
   for (const int count : {1, 2, 3}) {
-    set_thread_count(count);
+    const testing::Threads threads(count);
     const auto plain = call_internal_op("AdamUpdate", call.inputs, {}, 3);
     const auto fused = call_internal_op("AdamProductUpdate", product, {}, 3);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -136,7 +134,6 @@ TEST(Bf16State, BitsDoNotDependOnThreadsNorOnTheFormOfTheUpdate) {
       EXPECT_TRUE(equal_bits(fused[i], wanted[i])) << count << " threads, output " << i;
     }
   }
-  set_thread_count(threads);
 }
 
 TEST(Bf16State, OtherTypesAreRefused) {
