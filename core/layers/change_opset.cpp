@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/layers/older_forms.h"
+#include "core/ops/cost.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 #include "core/passes/splice_internal.h"
@@ -53,16 +54,6 @@ void check_types(const OlderForm& form, const OpDef& def) {
                        since.version));
     }
   }
-}
-
-bool has_known_shapes(const Node& node) {
-  const auto is_known = [](const Value* value) {
-    return value == nullptr || (value->shape() && value->shape()->known());
-  };
-  for (int i = 0; i < node.output_count(); ++i) {
-    if (!is_known(node.output(i))) return false;
-  }
-  return std::ranges::all_of(node.inputs(), is_known);
 }
 
 /// What a new op is in older ones.

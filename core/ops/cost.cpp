@@ -1,5 +1,7 @@
 #include "core/ops/cost.h"
 
+#include <algorithm>
+
 #include "core/base/machine.h"
 #include "core/ops/registry.h"
 
@@ -28,6 +30,16 @@ double cost_in_bytes(const Node& node) {
 
 std::optional<Shape> shape_if_known(const Value* value) {
   return value == nullptr || !value->shape() ? std::nullopt : value->shape()->known();
+}
+
+bool has_known_shapes(const Node& node) {
+  const auto is_known = [](const Value* value) {
+    return value == nullptr || shape_if_known(value);
+  };
+  for (int i = 0; i < node.output_count(); ++i) {
+    if (!is_known(node.output(i))) return false;
+  }
+  return std::ranges::all_of(node.inputs(), is_known);
 }
 
 }  // namespace graft

@@ -20,5 +20,7 @@ double cost_in_bytes(const Node& node);
 
 /// The shape, if the value is there and its shape is known as a whole.
 std::optional<Shape> shape_if_known(const Value* value);
+/// Whether those of all values that it reads and makes are known, as far as they are not left out.
+bool has_known_shapes(const Node& node);
 
 }  // namespace graft

@@ -1,6 +1,5 @@
-#include <algorithm>
-
 #include "core/ops/builder.h"
+#include "core/ops/cost.h"
 #include "core/ops/kernel.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
@@ -8,16 +7,6 @@
 
 namespace graft::passes {
 namespace {
-
-bool has_known_shapes(const Node& node) {
-  const auto is_known = [](const Value* value) {
-    return value == nullptr || (value->shape() && value->shape()->known());
-  };
-  for (int i = 0; i < node.output_count(); ++i) {
-    if (!is_known(node.output(i))) return false;
-  }
-  return std::ranges::all_of(node.inputs(), is_known);
-}
 
 template <class Wants>
 bool decompose_once(Graph& graph, const Wants& wants) {
