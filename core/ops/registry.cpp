@@ -114,6 +114,7 @@ void OpRegistry::add(OpDef def) {
   if (by_name_.contains(key)) {
     fail(ErrorKind::argument, "op ", key.domain, "::", key.op, " is registered twice");
   }
+  if (def.samples == nullptr) def.samples = [] { return std::vector<Sample>{}; };
   defs_.push_back(std::move(def));
   by_name_.emplace(key, &defs_.back());
 }

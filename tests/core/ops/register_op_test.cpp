@@ -94,6 +94,10 @@ TEST(RegisterOp, IsRefusedOnceOpsWereLookedUp) {
               HasSubstr("a kernel of 'Sinh' is registered too late"));
 }
 
+TEST(RegisterOp, ARowWithoutSamplesHasAnEmptyList) {
+  EXPECT_TRUE(OpRegistry::instance().find("Scale", "com.example")->samples().empty());
+}
+
 TEST(RegisterOp, KernelsAreAskedInOrderAndBeforeThoseOfGraft) {
   const auto names = [](std::string_view op, std::string_view domain) {
     std::vector<std::string> found;
