@@ -11,6 +11,7 @@
 #include "core/graph/print.h"
 #include "core/graph/verify.h"
 #include "core/ops/registry.h"
+#include "core/passes/draw_masks.h"
 #include "core/passes/order_nodes.h"
 #include "core/passes/pass.h"
 
@@ -166,6 +167,7 @@ constexpr Pass kExportedForwardPasses[] = {
 // Not folded again: a constant takes the space of one number, what it spreads to is written as ops.
 constexpr Pass kExportedStepPasses[] = {
     {"settle", all<kSettle>},
+    {"draw_masks", on<draw_masks>},
     {"lower", on<lower>},
     {"eliminate_dead", on<eliminate_dead>},
     {"infer_shapes", on<infer_shapes>},
