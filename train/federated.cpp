@@ -29,9 +29,18 @@ std::span<const float> finite_values(const Tensor& delta) {
   return values;
 }
 
-/// A number below -level cannot come out: |x / scale| is at most 127, and u is below 1.
+/// What 1 stands for in a block of such numbers. Below the least normal number divisions would lose
+/// digits; above the other bound the largest level would be infinite.
+float scale_of(std::span<const float> block) {
+  float largest = 0.0F;
+  for (const float x : block) largest = std::max(largest, std::abs(x));
+  using Limits = std::numeric_limits<float>;
+  static const float kMost = std::nextafter(Limits::max() / kMostLevel, 0.0F);
+  return std::clamp(largest / kMostLevel, Limits::min(), kMost);
+}
+
 std::int8_t rounded(float x, float scale, float u) {
-  return static_cast<std::int8_t>(std::min(std::floor(x / scale + u), kMostLevel));
+  return static_cast<std::int8_t>(std::clamp(std::floor(x / scale + u), -kMostLevel, kMostLevel));
 }
 
 }  // namespace
@@ -134,13 +143,9 @@ Packed packed(const Tensor& delta, std::uint64_t seed) {
   for (std::size_t block = 0; block < scales.size(); ++block) {
     const std::size_t first = block * kBlock;
     const std::size_t end = std::min(first + kBlock, values.size());
-    float largest = 0.0F;
-    for (std::size_t i = first; i < end; ++i) largest = std::max(largest, std::abs(values[i]));
-    // Below the least normal number divisions would lose digits, or overflow.
-    const float scale = std::max(largest / kMostLevel, std::numeric_limits<float>::min());
-    scales[block] = scale;
+    scales[block] = scale_of(values.subspan(first, end - first));
     for (std::size_t i = first; i < end; ++i) {
-      numbers[i] = rounded(values[i], scale, random.uniform(i));
+      numbers[i] = rounded(values[i], scales[block], random.uniform(i));
     }
   }
   return result;
