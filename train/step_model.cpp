@@ -19,7 +19,7 @@ void make_input(Graph& graph, Value* variable) {
   graph.remove_initializer(variable);
 }
 
-/// Other runtimes name what they make of a node after its output, the bias of a convolution
+/// Other runtimes name what they make of a node after it or its output, the bias of a convolution
 /// "conv1.bias" say, which must not be the name of an input.
 void free_names(Graph& graph) {
   const auto is_taken = [&](const std::string& name) {
@@ -27,6 +27,7 @@ void free_names(Graph& graph) {
         graph.inputs(), [&](const Value* input) { return input->name().starts_with(name + '.'); });
   };
   for (const auto& node : graph.nodes()) {
+    if (is_taken(node->name())) node->set_name("");
     for (int i = 0; i < node->output_count(); ++i) {
       Value* const output = node->output(i);
       if (output == nullptr || output->is_graph_output() || !is_taken(output->name())) continue;

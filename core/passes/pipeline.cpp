@@ -14,6 +14,7 @@
 #include "core/passes/draw_masks.h"
 #include "core/passes/order_nodes.h"
 #include "core/passes/pass.h"
+#include "core/passes/unroll_recurrent.h"
 
 namespace graft::passes {
 namespace {
@@ -159,6 +160,12 @@ constexpr Pass kWholeStepPasses[] = {
     {.name = "compute_in_tf32", .run = on<compute_in_tf32>, .precision = Precision::tf32},
 };
 
+constexpr Pass kExportedTrainingFormPasses[] = {
+    {"train_mode", train, kForTraining},
+    {"unroll_recurrent", on<unroll_recurrent>},
+    {"decompose", on<decompose>, kForTraining},
+};
+
 // Other runtimes know none of our ops, so nothing is fused.
 constexpr Pass kExportedForwardPasses[] = {
     {"decompose", on<decompose>},
@@ -198,6 +205,7 @@ constexpr Pipeline kOneOp{"one op", kOneOpPasses};
 constexpr Pipeline kTrainingForm{"training form", kTrainingFormPasses};
 constexpr Pipeline kForwardWithLoss{"forward with loss", kForwardWithLossPasses};
 constexpr Pipeline kWholeStep{"whole step", kWholeStepPasses};
+constexpr Pipeline kExportedTrainingForm{"exported training form", kExportedTrainingFormPasses};
 constexpr Pipeline kExportedForward{"exported forward", kExportedForwardPasses};
 constexpr Pipeline kExportedStep{"exported step", kExportedStepPasses};
 constexpr Pipeline kPlanning{"planning", kPlanningPasses};
@@ -207,8 +215,8 @@ std::span<const Pipeline* const> pipelines() {
                                    &kUnrolled,        &kStepShapes,    &kOpenGradientPath,
                                    &kOutputTypes,     &kGradientModel, &kForward,
                                    &kInference,       &kOneOp,         &kTrainingForm,
-                                   &kForwardWithLoss, &kWholeStep,     &kExportedForward,
-                                   &kExportedStep,    &kPlanning};
+                                   &kForwardWithLoss, &kWholeStep,     &kExportedTrainingForm,
+                                   &kExportedForward, &kExportedStep,  &kPlanning};
   return kAll;
 }
 
