@@ -41,7 +41,7 @@ def exported_step(arguments, model, folder):
     import numpy
     import onnxruntime
     subprocess.run([arguments.graft, "export-step", model, *OPTIMIZER, "--batch",
-                    str(arguments.batch), "--out", folder, "--quiet"], check=True)
+                    str(arguments.batch), "--out", folder], check=True, stdout=subprocess.DEVNULL)
     spec = importlib.util.spec_from_file_location("train", folder / "train.py")
     loop = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loop)
