@@ -132,6 +132,22 @@ TEST(ExportStep, EvaluatesWithTheVariables) {
   expect_near(found.at(1), Session(model).run({images(0)}).at(0));
 }
 
+// Runtimes name what they make of node "conv" for its bias "conv.bias", as an input is called.
+TEST(ExportStep, NoInputIsNamedAfterANode) {
+  const Model model = net();
+  const StepModel made = export_step(model, {}, {kImages}, kClasses);
+  EXPECT_NE(made.step.graph().find("conv.weight"), nullptr);
+  for (const Model* written : {&made.step, &made.evaluation}) {
+    for (const Value* input : written->graph().inputs()) {
+      const std::string stem = input->name().substr(0, input->name().find('.'));
+      for (const auto& node : written->graph().nodes()) {
+        EXPECT_NE(node->name(), stem);
+        EXPECT_TRUE(node->output()->name() != stem || stem == input->name()) << stem;
+      }
+    }
+  }
+}
+
 TEST(ExportStep, DropsElementsInTheStepAlone) {
   const ValueType ones{DType::f32, SymShape(Shape{1, 1000})};
   Model model;
