@@ -9,6 +9,9 @@ void check(const TrainOptions& options) {
   if (options.accumulate < 1) {
     fail(ErrorKind::argument, "accumulate is ", options.accumulate, ", wanted at least 1");
   }
+  if (options.sync_every < 1) {
+    fail(ErrorKind::argument, "sync_every is ", options.sync_every, ", wanted at least 1");
+  }
   if (options.optimizer) {
     check(*options.optimizer);
     check(*options.optimizer, options.state_precision);

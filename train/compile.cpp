@@ -133,7 +133,8 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   };
   passes::run_passes(passes::kStepShapes, graph, context);
   step.refuse_open_shapes();
-  passes::run_passes(passes::kTrainingForm, graph, context);
+  passes::run_passes(request.is_exported ? passes::kExportedTrainingForm : passes::kTrainingForm,
+                     graph, context);
   if (trains && step.add_masters(*request.state))
     passes::run_passes(passes::kSettle, graph, context);
   add("add_loss", [&] { step.add_loss(request.targets); });

@@ -87,6 +87,30 @@ std::vector<Tensor> own_of_rank(const Graph& graph, const StateTensors& state) {
   return own;
 }
 
+std::vector<Tensor> changed_on_rank(const Graph& graph, const Trained& trained,
+                                    const StateTensors& state) {
+  std::vector<Tensor> changed;
+  for (const std::string& name : trained.parameters) {
+    changed.push_back(graph.find(name)->initializer());
+  }
+  for (const Tie& tie : trained.ties) changed.push_back(tie.follower_content);
+  for (const Tensor& tensor : own_of_rank(graph, {})) changed.push_back(tensor);
+  for (const auto& [name, tensor] : state) changed.push_back(tensor);
+  return changed;
+}
+
+void check_own_updates(const Graph& graph, const std::vector<std::string>& parameters,
+                       const TrainOptions& options) {
+  if (options.sync_every == 1 || or_alone(options.communicator).size() == 1) return;
+  for (const std::string& name : parameters) {
+    const Tensor& tensor = graph.find(name)->initializer();
+    if (is_half(tensor.dtype())) {
+      fail(ErrorKind::unsupported, "sync_every is ", options.sync_every, " and '", name, "' is ",
+           describe(tensor), ": ranks update only parameters of 32 or 64 bits by themselves");
+    }
+  }
+}
+
 void share_start(const Graph& graph, const std::vector<std::string>& parameters,
                  Communicator& ranks) {
   if (ranks.size() == 1) return;
@@ -102,6 +126,10 @@ void average(const std::vector<Tensor>& tensors, Communicator& ranks) {
   for (const Tensor& tensor : tensors) {
     if (tensor.dtype() == DType::f32) {
       average_of(tensor.values<float>());
+    } else if (is_half(tensor.dtype())) {
+      const Tensor wide = tensor.cast(DType::f32);
+      average_of(wide.values<float>());
+      tensor.copy_from(wide.cast(tensor.dtype()));
     } else if (tensor.dtype() == DType::f64) {
       average_of(tensor.values<double>());
     } else {

@@ -12,6 +12,9 @@
 
 namespace graft {
 
+struct Trained;
+struct TrainOptions;
+
 // What a step that several ranks make together does beside its own (adr/0056). What takes a
 // Communicator that is not const is called by all ranks.
 
@@ -29,11 +32,21 @@ std::vector<Expr> mean_over_ranks(const std::vector<Expr>& gradients, const Expr
 /// keeps.
 std::vector<Tensor> own_of_rank(const Graph& graph, const StateTensors& state);
 
+/// What a rank's own updates change as well (TrainOptions::sync_every): beside those, parameters,
+/// what is tied to them, and what the optimizer keeps.
+std::vector<Tensor> changed_on_rank(const Graph& graph, const Trained& trained,
+                                    const StateTensors& state);
+
+/// Throws Error{unsupported} if ranks shall update parameters of 16 bits by themselves: their
+/// masters, not they, would have to be averaged.
+void check_own_updates(const Graph& graph, const std::vector<std::string>& parameters,
+                       const TrainOptions& options);
+
 /// All ranks get rank 0's numbers of what training changes. The tensors lie on the CPU.
 void share_start(const Graph& graph, const std::vector<std::string>& parameters,
                  Communicator& ranks);
 
-/// Each becomes its mean over the ranks. f32 and f64; others become those of rank 0.
+/// Each float becomes its mean over the ranks, others those of rank 0.
 void average(const std::vector<Tensor>& tensors, Communicator& ranks);
 
 /// Of the batches of all ranks. `judged`: how many predictions the accuracy counts.

@@ -169,7 +169,7 @@ void StepBuilder::add_updates(StepKind kind, const Trained& trained, StateTensor
     gradients_[i] = buffers[i] + gradients_[i] * (1.0 / options_.accumulate);
   }
   const Communicator& ranks = or_alone(options_.communicator);
-  if (ranks.size() > 1) {
+  if (ranks.size() > 1 && (options_.sync_every == 1 || kind == StepKind::gradients)) {
     gradients_ = mean_over_ranks(gradients_, builder_->expr(graph_->outputs().front()), ranks);
   }
   gradients_ = clip_gradients(options_.clip, gradients_);

@@ -19,6 +19,23 @@ void make_input(Graph& graph, Value* variable) {
   graph.remove_initializer(variable);
 }
 
+/// Other runtimes name what they make of a node after it or its output, the bias of a convolution
+/// "conv1.bias" say, which must not be the name of an input.
+void free_names(Graph& graph) {
+  const auto is_taken = [&](const std::string& name) {
+    return std::ranges::any_of(
+        graph.inputs(), [&](const Value* input) { return input->name().starts_with(name + '.'); });
+  };
+  for (const auto& node : graph.nodes()) {
+    if (is_taken(node->name())) node->set_name("");
+    for (int i = 0; i < node->output_count(); ++i) {
+      Value* const output = node->output(i);
+      if (output == nullptr || output->is_graph_output() || !is_taken(output->name())) continue;
+      graph.rename(output, graph.unique_name(output->name() + "_y"));
+    }
+  }
+}
+
 Model to_model(const Model& origin, std::unique_ptr<Graph> graph) {
   Model model;
   model.domain = origin.domain;
@@ -42,6 +59,7 @@ Model make_step(const TrainableModel& trainable, const TrainOptions& options,
     variables.push_back({name, next, variable->initializer(), is_parameter});
     make_input(graph, variable);
   }
+  free_names(graph);
   return to_model(trainable.model, std::move(built.graph));
 }
 
@@ -61,6 +79,7 @@ Model make_evaluation(const TrainableModel& trainable, const TrainOptions& optio
   for (const StepVariable& variable : variables) {
     if (Value* const value = graph.find(variable.name)) make_input(graph, value);
   }
+  free_names(graph);
   return to_model(trainable.model, std::move(built.graph));
 }
 

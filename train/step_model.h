@@ -35,7 +35,7 @@ struct StepModel {
 /// Writes a step with the model's optimizer, loss and trained parameters as `options` say it.
 /// `inputs`: of the model's required inputs, in order; these and `target` have known shapes.
 /// Leaves the model as it is. Throws Error{unsupported} that lists the ops of the step that ONNX
-/// lacks (Dropout's mask, recurrent layers, CTC), and what TrainStep throws.
+/// lacks (CTC's among them), and what TrainStep throws.
 StepModel export_step(const Model& model, const TrainOptions& options,
                       const std::vector<ValueType>& inputs, const ValueType& target);
 

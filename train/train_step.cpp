@@ -12,6 +12,8 @@
 #include "train/check_state.h"
 #include "train/compile.h"
 #include "train/data_parallel.h"
+#include "train/largest_batch.h"
+#include "train/trainable.h"
 
 namespace graft {
 namespace {
@@ -69,7 +71,8 @@ struct TrainStep::State {
   PlannedStep make_plan(StepKind kind, const std::vector<ValueType>& types, std::int64_t at);
   void check_last_stage(StepKind kind, const std::vector<ValueType>& types);
   void require_trained() const;
-  std::string largest_batch(StepKind kind, std::vector<ValueType> types);
+  Communicator& ranks() const { return or_alone(options.communicator); }
+  void synchronize_update();
   const std::shared_ptr<PlannedStep>& planned(StepKind kind);
   PlannedStep& last_planned() const {
     if (last == nullptr) fail(ErrorKind::argument, "no step has run yet");
@@ -127,36 +130,6 @@ void TrainStep::State::check_last_stage(StepKind kind, const std::vector<ValueTy
   }
 }
 
-/// Says which batch fits the budget, or the device's memory, when one like `types` does not.
-std::string TrainStep::State::largest_batch(StepKind kind, std::vector<ValueType> types) {
-  const auto first_dim = [](ValueType& type) {
-    return type.shape && type.shape->rank() > 0 ? &(*type.shape)[0] : nullptr;
-  };
-  const Dim* const given = first_dim(types.front());
-  if (given == nullptr || !given->is_known()) return {};
-  const std::int64_t batch = given->value();
-  const auto fits = [&](std::int64_t size) {
-    std::vector<ValueType> smaller = types;
-    for (ValueType& type : smaller) {
-      Dim* const dim = first_dim(type);
-      if (dim != nullptr && *dim == Dim(batch)) *dim = Dim(size);
-    }
-    try {
-      make_plan(kind, smaller, updates);
-      return true;
-    } catch (const Error&) {  // too large still, or the model takes no other batch
-      return false;
-    }
-  };
-  std::int64_t most = 0;
-  for (std::int64_t end = batch; end - most > 1;) {
-    const std::int64_t middle = most + (end - most) / 2;
-    (fits(middle) ? most : end) = middle;
-  }
-  return most == 0 ? "; a smaller batch does not fit either"
-                   : text("; a batch of ", most, " fits, this one is ", batch);
-}
-
 const std::shared_ptr<PlannedStep>& TrainStep::State::planned(StepKind kind) {
   const std::size_t started = trained.updates.started(updates);
   const auto accepts = [&](const std::shared_ptr<PlannedStep>& planned) {
@@ -174,7 +147,8 @@ const std::shared_ptr<PlannedStep>& TrainStep::State::planned(StepKind kind) {
     const bool has_limit =
         options.memory_budget != 0 || device(options.device).kind() != DeviceKind::cpu;
     if (error.kind() != ErrorKind::memory || !has_limit) throw;
-    fail(ErrorKind::memory, error.what(), largest_batch(kind, types));
+    fail(ErrorKind::memory, error.what(),
+         largest_batch(types, [&](const auto& smaller) { make_plan(kind, smaller, updates); }));
   }
 }
 
@@ -196,14 +170,24 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
     s.clocks.push_back(Tensor::scalar<std::int64_t>(0));
   }
   s.options = std::move(options);
-  Communicator& ranks = or_alone(s.options.communicator);
-  s.options.seed = seed_of_rank(s.options.seed, ranks);
-  share_start(s.model.graph(), s.trained.parameters, ranks);
+  check_own_updates(s.model.graph(), s.trained.parameters, s.options);
+  s.options.seed = seed_of_rank(s.options.seed, s.ranks());
+  share_start(s.model.graph(), s.trained.parameters, s.ranks());
 }
 
 TrainStep::~TrainStep() = default;
 TrainStep::TrainStep(TrainStep&&) noexcept = default;
 TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
+
+/// What the ranks' own updates or batches have changed meets again as often as the options say.
+void TrainStep::State::synchronize_update() {
+  if (ranks().size() == 1) return;
+  if (options.sync_every > 1 && updates % options.sync_every == 0) {
+    average(changed_on_rank(model.graph(), trained, state), ranks());
+  } else if (options.sync_bn) {
+    average(own_of_rank(model.graph(), {}), ranks());
+  }
+}
 
 float TrainStep::State::run(const std::vector<Tensor>& inputs, std::span<const Tensor> targets) {
   require_trained();
@@ -214,8 +198,11 @@ float TrainStep::State::run(const std::vector<Tensor>& inputs, std::span<const T
   check_class_targets(options.loss, targets, planned->classes);
   plan.run(plan_inputs, {.step = runs});
   ++runs;
-  if (planned->kind == StepKind::update || planned->kind == StepKind::apply) ++updates;
   last = planned;
+  if (planned->kind == StepKind::update || planned->kind == StepKind::apply) {
+    ++updates;
+    synchronize_update();
+  }
   return scalar_value(plan.output(0));
 }
 
@@ -317,8 +304,11 @@ void TrainStep::load_state(const TrainState& state) {
 }
 
 void TrainStep::synchronize() {
-  Communicator& ranks = or_alone(state_->options.communicator);
-  if (ranks.size() > 1) average(own_of_rank(state_->model.graph(), state_->state), ranks);
+  const State& s = *state_;
+  if (s.ranks().size() == 1) return;
+  average(s.options.sync_every > 1 ? changed_on_rank(s.model.graph(), s.trained, s.state)
+                                   : own_of_rank(s.model.graph(), s.state),
+          s.ranks());
 }
 
 std::int64_t TrainStep::updates() const {
@@ -348,6 +338,15 @@ bool TrainStep::uses_averages() const {
 
 const std::vector<std::string>& TrainStep::parameter_names() const {
   return state_->trained.parameters;
+}
+
+std::vector<std::string> TrainStep::changed_names(bool with_statistics) const {
+  const State& s = *state_;
+  std::vector<std::string> names = s.trained.parameters;
+  for (const Tie& tie : s.trained.ties) names.push_back(tie.follower);
+  if (!with_statistics) return names;
+  for (const Value* value : running_statistics(s.model.graph())) names.push_back(value->name());
+  return names;
 }
 
 std::int64_t TrainStep::parameter_count() const {

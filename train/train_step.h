@@ -70,6 +70,13 @@ struct TrainOptions {
   /// The ranks that train together, each on batches of its own of the same shapes: an update takes
   /// the means of their gradients. Null: this process trains alone. On the CPU only.
   std::shared_ptr<Communicator> communicator = nullptr;
+  /// With a communicator: how many updates each rank makes by its own gradients before parameters
+  /// and what the optimizer keeps become their means over the ranks (local SGD: Stich, "Local SGD
+  /// Converges Fast and Communicates Little", ICLR 2019). 1: each update is a joint one.
+  int sync_every = 1;
+  /// With a communicator: running statistics become their means over the ranks with each update,
+  /// not only when `synchronize` is called. Each rank still normalizes by its own samples.
+  bool sync_bn = false;
   /// The most bytes for activations, gradients and scratch memory; 0: as many as it takes, but
   /// above 64 MB what is cheap to compute again is not kept. Parameters, optimizer state and
   /// batches come on top. What does not fit is computed again in the backward part, with the same
@@ -139,9 +146,9 @@ class TrainStep {
   /// such a model, such parameters and such an optimizer; the step is then as it was. Plans are
   /// made anew, so that what the last step gave is gone.
   void load_state(const TrainState& state);
-  /// Where ranks train together: what has come from each rank's own batches, running statistics and
-  /// gradients that wait for an update, becomes its mean over the ranks. All ranks then hold the
-  /// same bits. Trainer::fit does so after each epoch.
+  /// Where ranks train together: what has come from each rank's own batches, running statistics,
+  /// gradients that wait for an update and, with sync_every, own updates, becomes its mean over the
+  /// ranks. All ranks then hold the same bits. Trainer::fit does so after each epoch.
   void synchronize();
   /// The number of updates done so far.
   std::int64_t updates() const;
@@ -155,6 +162,9 @@ class TrainStep {
   /// Names of the parameters that train, and how many numbers they hold.
   const std::vector<std::string>& parameter_names() const;
   std::int64_t parameter_count() const;
+  /// Names of the initializers that a step changes: parameters, what is tied to them, and running
+  /// statistics, unless these are left out.
+  std::vector<std::string> changed_names(bool with_statistics = true) const;
   /// The same names by how they are updated; empty without an optimizer.
   const std::vector<UpdateGroup>& groups() const;
 

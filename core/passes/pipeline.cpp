@@ -11,8 +11,10 @@
 #include "core/graph/print.h"
 #include "core/graph/verify.h"
 #include "core/ops/registry.h"
+#include "core/passes/draw_masks.h"
 #include "core/passes/order_nodes.h"
 #include "core/passes/pass.h"
+#include "core/passes/unroll_recurrent.h"
 
 namespace graft::passes {
 namespace {
@@ -158,6 +160,12 @@ constexpr Pass kWholeStepPasses[] = {
     {.name = "compute_in_tf32", .run = on<compute_in_tf32>, .precision = Precision::tf32},
 };
 
+constexpr Pass kExportedTrainingFormPasses[] = {
+    {"train_mode", train, kForTraining},
+    {"unroll_recurrent", on<unroll_recurrent>},
+    {"decompose", on<decompose>, kForTraining},
+};
+
 // Other runtimes know none of our ops, so nothing is fused.
 constexpr Pass kExportedForwardPasses[] = {
     {"decompose", on<decompose>},
@@ -166,6 +174,7 @@ constexpr Pass kExportedForwardPasses[] = {
 // Not folded again: a constant takes the space of one number, what it spreads to is written as ops.
 constexpr Pass kExportedStepPasses[] = {
     {"settle", all<kSettle>},
+    {"draw_masks", on<draw_masks>},
     {"lower", on<lower>},
     {"eliminate_dead", on<eliminate_dead>},
     {"infer_shapes", on<infer_shapes>},
@@ -195,6 +204,7 @@ constexpr Pipeline kOneOp{"one op", kOneOpPasses};
 constexpr Pipeline kTrainingForm{"training form", kTrainingFormPasses};
 constexpr Pipeline kForwardWithLoss{"forward with loss", kForwardWithLossPasses};
 constexpr Pipeline kWholeStep{"whole step", kWholeStepPasses};
+constexpr Pipeline kExportedTrainingForm{"exported training form", kExportedTrainingFormPasses};
 constexpr Pipeline kExportedForward{"exported forward", kExportedForwardPasses};
 constexpr Pipeline kExportedStep{"exported step", kExportedStepPasses};
 constexpr Pipeline kPlanning{"planning", kPlanningPasses};
@@ -204,8 +214,8 @@ std::span<const Pipeline* const> pipelines() {
                                    &kUnrolled,        &kStepShapes,    &kOpenGradientPath,
                                    &kOutputTypes,     &kGradientModel, &kForward,
                                    &kInference,       &kOneOp,         &kTrainingForm,
-                                   &kForwardWithLoss, &kWholeStep,     &kExportedForward,
-                                   &kExportedStep,    &kPlanning};
+                                   &kForwardWithLoss, &kWholeStep,     &kExportedTrainingForm,
+                                   &kExportedForward, &kExportedStep,  &kPlanning};
   return kAll;
 }
 

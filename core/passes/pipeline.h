@@ -90,7 +90,8 @@ extern const Pipeline kTrainingForm;
 extern const Pipeline kForwardWithLoss;
 /// Behind the loss, gradients and updates.
 extern const Pipeline kWholeStep;
-/// In the places of these two, for a step that other runtimes are to run: in ops of ONNX alone.
+/// In the places of these three, for a step that other runtimes are to run: in ops of ONNX alone.
+extern const Pipeline kExportedTrainingForm;
 extern const Pipeline kExportedForward;
 extern const Pipeline kExportedStep;
 /// The last ones before kernels are chosen and memory is placed.

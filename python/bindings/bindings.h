@@ -29,6 +29,7 @@ void bind_losses(nb::module_& module);
 void bind_optimizers(nb::module_& module);
 void bind_data(nb::module_& module);
 void bind_training(nb::module_& module);
+void bind_federated(nb::module_& module);
 void bind_sessions(nb::module_& module);
 void bind_command_line(nb::module_& module);
 

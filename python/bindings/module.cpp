@@ -20,6 +20,7 @@ NB_MODULE(_core, module) {
   bind_optimizers(module);
   bind_data(module);
   bind_training(module);
+  bind_federated(module);
   bind_sessions(module);
   bind_command_line(module);
 }

@@ -203,6 +203,10 @@ nb::object parameter(HeldTrainer& held, const std::string& name) {
   return to_array(tensor);
 }
 
+std::vector<std::string> changed_names(HeldTrainer& held, bool with_statistics) {
+  return held.with_step([&](TrainStep& step) { return step.changed_names(with_statistics); });
+}
+
 /// A copy: the next step overwrites what it was.
 nb::object prediction(HeldTrainer& held) {
   return to_array(held.with_step([](TrainStep& step) { return step.prediction().clone(); }));
@@ -274,6 +278,7 @@ void bind_training(nb::module_& module) {
       .def("prediction", &prediction, nb::sig("def prediction(self) -> numpy.ndarray"))
       .def("parameter", &parameter, nb::sig("def parameter(self, name: str) -> numpy.ndarray"))
       .def_prop_ro("parameter_names", asking([](TrainStep& s) { return s.parameter_names(); }))
+      .def("changed_names", &changed_names)
       .def_prop_ro("parameter_count", asking([](TrainStep& s) { return s.parameter_count(); }))
       .def_prop_ro("input_names", [](const HeldTrainer& t) { return t.judged().input_names; })
       .def_prop_ro("input_types",

@@ -9,7 +9,7 @@
     model.save("out.onnx")
 """
 
-from . import ops
+from . import federated, ops
 from ._core import (
     Adagrad,
     Adam,
@@ -97,7 +97,7 @@ __all__ = [
     "RandomCrop", "RandomHorizontalFlip", "Relu", "Relu6", "Reshape", "Residual", "SGD", "Schedule",
     "Session", "Sigmoid", "Silu", "Softmax", "Tanh", "Trainer", "ValueInfo", "bce_with_logits",
     "constant_lr", "cosine_lr", "cross_entropy", "ctc", "custom_loss", "dice", "exponential_lr",
-    "focal", "graph_loss", "huber", "joint_loss", "kl", "known_normalization", "l1", "load",
-    "loss_names", "mse", "nets", "new", "nll", "one_cycle_lr", "ops", "optimizer_names", "parse",
-    "step_lr", "token_cross_entropy", "with_warmup",
+    "federated", "focal", "graph_loss", "huber", "joint_loss", "kl", "known_normalization", "l1",
+    "load", "loss_names", "mse", "nets", "new", "nll", "one_cycle_lr", "ops", "optimizer_names",
+    "parse", "step_lr", "token_cross_entropy", "with_warmup",
 ]

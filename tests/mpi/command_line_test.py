@@ -75,6 +75,22 @@ class Test:
             assert len((self.folder / "run" / "metrics.jsonl").read_text().splitlines()) == 3
             subprocess.run(["rm", "-r", self.folder / "run"], check=True)
 
+    def ranks_may_update_by_themselves(self):
+        def trained(size, out, *more):
+            lines = self.run(size, out, "--epochs", "3", "--no-run", *more)
+            return [line for line in lines if line["event"] == "epoch"][-1]
+
+        joint = trained(2, "joint.onnx")
+        alone = ["--sync-every", "4", "--sync-bn"]
+        for out in ("a.onnx", "b.onnx"):
+            found = trained(2, out, *alone)
+            assert found["loss"] != joint["loss"], found
+            assert abs(found["loss"] - joint["loss"]) < 0.3, (found, joint)
+            assert found["validation_accuracy"] > 0.6, found
+        a, b = ((self.folder / out).read_bytes() for out in ("a.onnx", "b.onnx"))
+        assert a == b
+        assert trained(1, "one.onnx", *alone)["loss"] == trained(1, "lone.onnx")["loss"]
+
     def goes_on_with_another_number_of_ranks(self):
         more = ["--run", self.folder / "resumed", "--schedule", "constant"]
         whole = self.run(1, "whole.onnx", "--epochs", "2", "--schedule", "constant", "--no-run")
@@ -155,7 +171,8 @@ class Test:
 def main():
     with tempfile.TemporaryDirectory() as name:
         test = Test(sys.argv[1], Path(sys.argv[2]).resolve(), Path(name))
-        for case in (test.trains_as_one_process, test.goes_on_with_another_number_of_ranks,
+        for case in (test.trains_as_one_process, test.ranks_may_update_by_themselves,
+                     test.goes_on_with_another_number_of_ranks,
                      test.an_error_on_one_rank_ends_all, test.all_say_an_error_once,
                      test.ctrl_c_saves_once, test.a_rank_that_dies_ends_all):
             begin = time.monotonic()

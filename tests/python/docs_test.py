@@ -1,4 +1,4 @@
-"""The blocks of docs/python.md, and those of README's first screen: Python and the command line run
+"""The blocks of docs/python.md and docs/federated.md, and those of README's first screen: Python and the command line run
 here, the C++ program is what CMake built of its block, at $GRAFT_README_PROGRAM.
 """
 import os
@@ -38,9 +38,10 @@ class Docs(unittest.TestCase):
         return done.stdout
 
     def test_every_block_about_python(self):
-        found = blocks("docs/python.md", "python")
-        self.assertGreater(len(found), 6)
-        self.run_here(sys.executable, "-c", "\n".join(found))
+        for page, least in (("docs/python.md", 7), ("docs/federated.md", 2)):
+            found = blocks(page, "python")
+            self.assertGreaterEqual(len(found), least, page)
+            self.run_here(sys.executable, "-c", "\n".join(found))
 
     def test_first_screen(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/layers/nets.h"
+#include "core/ops/builder.h"
 #include "tests/data/test_files.h"
 #include "tests/train/nets.h"
 #include "tests/train/parallel_nets.h"
@@ -32,6 +33,21 @@ std::vector<Tensor> trained(const TrainOptions& options, int steps, Communicator
     step.run(batch.inputs, batch.target);
   }
   return test::snapshot(net);
+}
+
+/// Whether rank 0 holds the same bits.
+bool is_rank_0s(const Tensor& tensor, Communicator& ranks) {
+  const Tensor first = tensor.clone();
+  ranks.broadcast({static_cast<std::byte*>(first.data()), first.bytes()}, 0);
+  return equal_bits(first, tensor);
+}
+
+/// What training changes of the net, and what is kept beside it; they share the elements.
+std::vector<Tensor> parts_of(const Model& net, const TrainState& state) {
+  std::vector<Tensor> all;
+  for (const Value* value : net.graph().initializers()) all.push_back(value->initializer());
+  for (const auto& [name, tensor] : state.optimizer) all.push_back(tensor);
+  return all;
 }
 
 struct Setting {
@@ -62,6 +78,64 @@ INSTANTIATE_TEST_SUITE_P(
             "clipped", {.optimizer = SGD{.lr = 0.1F}, .clip = {.norm = 0.05F, .value = 0.02F}}, 2},
         Setting{"accumulated", {.optimizer = SGD{.lr = 0.1F}, .accumulate = 3}, 6}),
     [](const auto& setting) { return setting.param.name; });
+
+// Steps of lone processes, each on a rank's part, say what ranks have before they meet.
+TEST(DataParallel, RanksThatUpdateByThemselvesMeetAgain) {
+  run_ranks(2, [](const Ranks& ranks) {
+    TrainOptions options{.optimizer = SGD{.lr = 0.1F, .momentum = 0.9F}, .ema = 0.9F};
+    Model lone_net = test::small_net(false);
+    TrainStep lone(lone_net, options);
+    options.communicator = ranks;
+    options.sync_every = 2;
+    Model net = test::small_net(false);
+    TrainStep step(net, options);
+    for (int i = 0; i < 3; ++i) {
+      if (i == 2) average(parts_of(lone_net, lone.state()), *ranks);  // behind two updates
+      expect_near(test::snapshot(net), test::snapshot(lone_net), i == 2 ? 1e-6 : 0.0);
+      const Batch batch = part(i, *ranks);
+      step.run(batch.inputs, batch.target);
+      lone.run(batch.inputs, batch.target);
+    }
+    expect_near(test::snapshot(net), test::snapshot(lone_net), 1e-6);
+    const Tensor weight = net.graph().find("head.weight")->initializer();
+    EXPECT_EQ(is_rank_0s(weight, *ranks), ranks->rank() == 0);
+    step.synchronize();
+    for (const auto& [name, tensor] : step.state().optimizer) {
+      EXPECT_TRUE(is_rank_0s(tensor, *ranks)) << name;
+    }
+    EXPECT_TRUE(is_rank_0s(weight, *ranks));
+  });
+}
+
+TEST(DataParallel, FollowsStatisticsWithEachUpdateIfAsked) {
+  for (const bool is_asked : {false, true}) {
+    run_ranks(2, [&](const Ranks& ranks) {
+      Model net = test::small_net(true);
+      TrainStep step(net,
+                     {.optimizer = SGD{.lr = 0.1F}, .communicator = ranks, .sync_bn = is_asked});
+      const Batch batch = part(0, *ranks);
+      step.run(batch.inputs, batch.target);
+      const bool is_same = is_rank_0s(net.graph().find("bn.running_mean")->initializer(), *ranks);
+      EXPECT_EQ(is_same, is_asked || ranks->rank() == 0);
+    });
+  }
+}
+
+TEST(DataParallel, RefusesOwnUpdatesOf16Bits) {
+  run_ranks(2, [](const Ranks& ranks) {
+    Model net;
+    net.set_opset("", 17);
+    Builder builder(net.graph());
+    const Expr x = builder.expr(net.graph().add_input("x", {DType::bf16, SymShape{4, 2}}));
+    const Tensor weight = Tensor::zeros(DType::bf16, Shape{2, 3});
+    const Expr w = builder.expr(net.graph().add_initializer("w", weight));
+    net.graph().add_output(matmul(x, w).value());
+    expect_error(ErrorKind::unsupported, "'w' is bf16[2,3]",
+                 [&] { TrainStep(net, {.communicator = ranks, .sync_every = 2}); });
+  });
+  Model net = test::small_net(false);
+  expect_error(ErrorKind::argument, "sync_every is 0", [&] { TrainStep(net, {.sync_every = 0}); });
+}
 
 TEST(DataParallel, AStepWithoutAnOptimizerGivesTheMeanOfGradients) {
   Model lone = test::small_net(false);

@@ -9,6 +9,7 @@
 #include "core/base/rng.h"
 #include "core/layers/append.h"
 #include "core/layers/nets.h"
+#include "core/ops/builder.h"
 #include "core/runtime/session.h"
 #include "tests/core/error_of.h"
 
@@ -131,12 +132,63 @@ TEST(ExportStep, EvaluatesWithTheVariables) {
   expect_near(found.at(1), Session(model).run({images(0)}).at(0));
 }
 
+// Runtimes name what they make of node "conv" for its bias "conv.bias", as an input is called.
+TEST(ExportStep, NoInputIsNamedAfterANode) {
+  const Model model = net();
+  const StepModel made = export_step(model, {}, {kImages}, kClasses);
+  EXPECT_NE(made.step.graph().find("conv.weight"), nullptr);
+  for (const Model* written : {&made.step, &made.evaluation}) {
+    for (const Value* input : written->graph().inputs()) {
+      const std::string stem = input->name().substr(0, input->name().find('.'));
+      for (const auto& node : written->graph().nodes()) {
+        EXPECT_NE(node->name(), stem);
+        EXPECT_TRUE(node->output()->name() != stem || stem == input->name()) << stem;
+      }
+    }
+  }
+}
+
+TEST(ExportStep, DropsElementsInTheStepAlone) {
+  const ValueType ones{DType::f32, SymShape(Shape{1, 1000})};
+  Model model;
+  model.set_opset("", 17);
+  model.graph().add_output(model.graph().add_input("x", ones));
+  edit::append(model, {Linear{.name = "head", .out = 1000, .bias = false, .seed = 2}, Dropout{}});
+  const Tensor weight = model.graph().find("head.weight")->initializer();
+  std::ranges::fill(weight.values<float>(), 0.001F);
+  const StepModel made = export_step(model, {.loss = mse(), .optimizer = SGD{.lr = 1.0F}}, {ones},
+                                     {DType::f32, SymShape(Shape{1, 1000})});
+  const auto draws = [](const Model& written) {
+    return std::ranges::any_of(written.graph().nodes(),
+                               [](const auto& node) { return node->is("RandomUniform"); });
+  };
+  EXPECT_TRUE(draws(made.step));
+  EXPECT_FALSE(draws(made.evaluation));
+  // y = 2 where an element survives; d(mean y^2) / dw is 2 * 2 * 2 / 1000 there, else 0.
+  Loop loop(made);
+  EXPECT_NEAR(loop.run(Tensor::full(DType::f32, Shape{1, 1000}, 1.0),
+                       Tensor::zeros(DType::f32, Shape{1, 1000}), 1.0F),
+              2.0F, 0.3F);
+  const auto trained = loop.variable("head.weight").values<const float>();
+  const auto changed = std::ranges::count_if(trained, [](float w) { return w != 0.001F; });
+  EXPECT_EQ(changed % 1000, 0) << "whole units survive";
+  EXPECT_NEAR(changed, 500'000, 80'000);
+  EXPECT_NEAR(*std::ranges::min_element(trained), 0.001F - 0.008F, 1e-6);
+}
+
 TEST(ExportStep, RefusesByNameWhatOnnxLacks) {
-  Model model = net();
-  edit::append(model, {Dropout{}});
-  const Error error = error_of([&] { export_step(model, {.output = ""}, {kImages}, kClasses); });
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", kImages));
+  const Expr w = builder.expr(graph.add_initializer("w", Tensor::zeros(DType::f32, Shape{16, 16})));
+  graph.add_output(call("Det", {matmul(x, w)}).value());
+  const Error error = error_of([&] {
+    export_step(model, {.loss = mse()}, {kImages}, {DType::f32, SymShape(Shape{kBatch, 1})});
+  });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-  EXPECT_THAT(error.what(), HasSubstr("it needs DropoutTraining"));
+  EXPECT_THAT(error.what(), HasSubstr("it needs Cofactors"));
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ TEST(Tied, TrainsAsOneAndStaysTransposed) {
   TrainStep step(model, {.loss = mse(), .optimizer = SGD{.lr = 0.01F}, .tied = {{"a", "b"}}});
   step.run({Tensor::from<float>({1, 2}, {1, 0})}, Tensor::zeros(DType::f32, {1, 2}));
   EXPECT_THAT(step.parameter_names(), ElementsAre("a"));
+  EXPECT_THAT(step.changed_names(), ElementsAre("a", "b"));
   const std::vector<float> a = content(model, "a");
   EXPECT_THAT(a, testing::Pointwise(testing::FloatNear(1e-6F),
                                     std::vector<float>{0.57F, 1.36F, 2.89F, 3.78F}));

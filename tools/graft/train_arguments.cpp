@@ -254,6 +254,18 @@ void add_update_options(CLI::App& app, TrainArguments& arguments) {
   add_seed_argument(app, arguments.seed, "of the order of samples, augmentation and Dropout");
 }
 
+/// Of what mpirun or srun starts (docs/cluster.md).
+void add_rank_options(CLI::App& app, TrainArguments& arguments) {
+  const OptionGroup group(app, "Several processes");
+  app.add_option("--sync-every", arguments.sync_every,
+                 "updates that each process makes by itself before they average parameters, for "
+                 "slow networks; 1: all updates are joint")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+  app.add_flag("--sync-bn", arguments.sync_bn,
+               "average running statistics with each update, not only after each epoch");
+}
+
 /// What changes of the parameters that train, and when.
 void add_stage_options(CLI::App& app, TrainArguments& arguments) {
   add_arguments(app, arguments.stages);
@@ -286,6 +298,7 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
   add_stage_options(app, arguments);
   add_record_options(app, arguments);
   add_arguments(app, arguments.compute);
+  add_rank_options(app, arguments);
   add_memory_argument(app, arguments.memory);
   add_arguments(app, arguments.precision);
   app.add_flag("--debug-nan", arguments.debug_nan,
@@ -349,6 +362,8 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.state_precision = arguments.optimizer.state_precision;
   options.clip = {.norm = arguments.clip_norm, .value = arguments.clip_value};
   options.accumulate = arguments.accumulate;
+  options.sync_every = arguments.sync_every;
+  options.sync_bn = arguments.sync_bn;
   options.memory_budget = arguments.memory;
   options.seed = arguments.seed;
   options.debug_nan = arguments.debug_nan;

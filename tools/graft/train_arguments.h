@@ -73,6 +73,8 @@ struct TrainArguments {
   std::optional<float> clip_norm;
   std::optional<float> clip_value;
   int accumulate = 1;
+  int sync_every = 1;
+  bool sync_bn = false;
   std::size_t memory = 0;
   ParameterArguments parameters;
   StageArguments stages;

@@ -111,7 +111,10 @@ void print_train_summary(std::ostream& out, const Model& model, const TrainStep&
     how.row("ranks",
             text(ranks.size(), ", of which this machine has ", ranks.local_size(), ", with ",
                  counted(static_cast<std::size_t>(thread_count()), "thread", "threads"),
-                 " each; they share each batch"));
+                 " each; they share each batch",
+                 options.sync_every > 1
+                     ? text(", and average parameters after ", options.sync_every, " updates")
+                     : ""));
   }
   how.print(out);
 }
