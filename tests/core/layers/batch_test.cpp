@@ -161,6 +161,36 @@ TEST_P(ChangeBatch, FreesSizesOfResizeAndExpand) {
 
 INSTANTIATE_TEST_SUITE_P(Exported, ChangeBatch, testing::Values(1, 2));
 
+/// The input's batch was declared open, but the exporter has computed one shape ahead.
+TEST(ChangeBatch, FindsTheBatchInAFileThatSaysItIsOpen) {
+  Export e({4, 6});
+  const Expr heads = transpose(e.shaped(e.x(), {8, 3, 1}), {0, 2, 1});
+  const Model closed = e.with(e.shaped(matmul(heads, e.weight({3, 3}, 1)), {4, 6}));
+  Model open = closed.clone();
+  open.graph().inputs()[0]->set_type({DType::f32, SymShape{Dim("N"), 6}});
+  open.graph().outputs()[0]->set_type({DType::f32, SymShape{Dim("N"), 6}});
+  const Tensor three = numbers({3, 6}, 5);
+  for (const std::optional<std::int64_t> batch : {std::optional<std::int64_t>(3), {}}) {
+    Model from_open = open.clone();
+    edit::change_batch(from_open, batch);
+    verify(from_open);
+    Model from_closed = closed.clone();
+    edit::change_batch(from_closed, batch);
+    EXPECT_TRUE(
+        equal_bits(Session(from_open).run({three}).at(0), Session(from_closed).run({three}).at(0)));
+  }
+}
+
+TEST(ChangeBatchRefuses, ABatchThatAnOpenModelDoesNotTake) {
+  Export e({4, 6});
+  Model model = e.with(e.shaped(e.x(), {-1, 4}));  // any even number of samples
+  model.graph().inputs()[0]->set_type({DType::f32, SymShape{Dim("N"), 6}});
+  EXPECT_THAT(error_of([&] { edit::change_batch(model, 3); }).what(),
+              HasSubstr("set_batch: the model does not take a batch of 3: Reshape node"));
+  edit::change_batch(model, 2);
+  EXPECT_EQ(Session(model).run({numbers({2, 6}, 1)}).at(0).shape(), Shape({3, 4}));
+}
+
 TEST(ChangeBatchRefuses, WhatMixesSamples) {
   Export e({2, 3});
   const Model model = e.with(matmul(e.weight({4, 2}, 1), e.x()));
