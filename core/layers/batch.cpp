@@ -93,7 +93,10 @@ bool is_any_of(const Node& node, std::initializer_list<std::string_view> ops) {
 bool infer_grown(BatchEdit& edit, Node& node) {
   if (is_any_of(node, {"LSTM", "GRU", "RNN"})) free_states(edit, node);
   if (node.is("Concat")) free_operands(edit, node);
-  if (node.is("Expand")) free_shape(edit, node, 1);
+  if (node.is("Expand")) {
+    free_repeated(edit, node);
+    free_shape(edit, node, 1);
+  }
   if (node.is("Resize")) free_shape(edit, node, 3);
   try {
     if (node.is("Reshape") && !free_target(edit, node)) return false;

@@ -1,10 +1,11 @@
 """Models of any origin go the whole way: see walk.py.
 
-Usage: any_model_test.py GRAFT [--dim NAME=NUMBER]... [--set NAME=VALUE]... [FILE|FOLDER]...
+Usage: any_model_test.py GRAFT [FILE|FOLDER]... [--dim NAME=NUMBER]... [--set NAME=VALUE]...
+    [--top NAME=NUMBER]...
 
 Without files: the training cases, each of which must pass. With them, a table of what they do, in Markdown;
 exit code 1 where one does not pass. --dim: of a dim that files leave open, by its name or as INPUT[AXIS];
---set: of inputs that choose what a model does. make_exports.py makes files by both exporters of PyTorch.
+--set: of inputs that choose what a model does; --top: what integers of an input stay below. make_exports.py makes files by both exporters of PyTorch.
 Fails where onnx or onnxruntime is not installed, unless GRAFT_OFFLINE is set: then it exits with 77
 (skipped).
 """
@@ -27,8 +28,13 @@ def arguments():
     parser.add_argument("graft")
     parser.add_argument("--dim", action="append", default=[])
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--top", action="append", default=[])
     parser.add_argument("models", nargs="*")
     return parser.parse_args()
+
+
+def numbers(pairs):
+    return {name: int(number) for name, number in (pair.split("=") for pair in pairs)}
 
 
 def files_of(places):
@@ -46,11 +52,11 @@ def name_of(path):
 
 def main():
     given = arguments()
-    dims = {name: int(number) for name, number in (one.split("=") for one in given.dim)}
     rows, failed = [], []
     for path in files_of(given.models or [CASES]):
         with tempfile.TemporaryDirectory() as folder:
-            one = walk.Walk(os.path.abspath(given.graft), path, folder, dims, given.set)
+            one = walk.Walk(os.path.abspath(given.graft), path, folder, numbers(given.dim),
+                            given.set, numbers(given.top))
             row = one.run()
         rows.append((name_of(path), row))
         if not walk.passes(row):

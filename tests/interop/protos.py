@@ -1,7 +1,5 @@
 """How two files of ONNX differ, field by field."""
 
-INITIALIZERS = ("graph.initializer", "graph.sparse_initializer")
-
 
 def differences(a, b, path=""):
     """Where two messages of one kind differ, as paths: 'graph.node[3].name'."""
@@ -31,11 +29,19 @@ def differences(a, b, path=""):
     return paths
 
 
+def constants_of(graph):
+    """Initializers, and what Constant nodes hold: Paddle's exporter writes weights so."""
+    yield from graph.initializer
+    for node in graph.node:
+        if node.op_type == "Constant":
+            yield from (attribute.t for attribute in node.attribute if attribute.name == "value")
+
+
 def without_weights(model, prefix="graft."):
-    """The model without the elements of its initializers, and without what Graft notes in it."""
+    """The model without the elements of its constants, and without what Graft notes in it."""
     bare = type(model)()
     bare.CopyFrom(model)
-    for tensor in bare.graph.initializer:
+    for tensor in constants_of(bare.graph):
         for field, _ in tensor.ListFields():
             if field.name.endswith("_data"):
                 tensor.ClearField(field.name)

@@ -40,11 +40,12 @@ def relative_difference(found, wanted):
 
 class Walk:
     """`dims`: numbers for names and places of dims that a file leaves open, as the name or
-    INPUT[AXIS]. `set_inputs`: NAME=VALUE for inputs that choose what the model does."""
+    INPUT[AXIS]. `set_inputs`: NAME=VALUE for inputs that choose what the model does. `tops`: by input,
+    the number that its integers stay below; without it only 0 and 1 are sure to be in any table."""
 
-    def __init__(self, graft, model, folder, dims=None, set_inputs=()):
+    def __init__(self, graft, model, folder, dims=None, set_inputs=(), tops=None):
         self.graft, self.given, self.folder = graft, model, folder
-        self.dims, self.set_inputs = dims or {}, set_inputs
+        self.dims, self.set_inputs, self.tops = dims or {}, set_inputs, tops or {}
         self.model = self.path("start.onnx")
         self.random = np.random.default_rng(3)
         self.notes = []
@@ -107,8 +108,9 @@ class Walk:
             shape = self.shape_of(one)
             if np.issubdtype(dtype, np.floating):
                 inputs[one["name"]] = self.random.random(shape).astype(dtype)
-            else:  # the first rows of any table
-                inputs[one["name"]] = self.random.integers(0, 2, shape).astype(dtype)
+            else:
+                top = self.tops.get(one["name"], 2)
+                inputs[one["name"]] = self.random.integers(0, top, shape).astype(dtype)
         return inputs
 
     def compare(self, model):
@@ -147,8 +149,12 @@ class Walk:
 
     def trains(self):
         """To numbers near what it gives, by their squares: any float output can learn that."""
-        if not self.facts["can_train"]:
-            raise Stopped("nothing to train: " + self.facts.get("obstacle", "no parameter reaches an output"))
+        shapes = (f"--shape={name}=" + "x".join(map(str, value.shape))
+                  for name, value in self.inputs.items() if value.ndim)
+        facts = json.loads(self.call("inspect", self.model, "--json", *shapes, allow=(0, 2)))
+        if not facts["can_train"]:
+            why = [*facts["blockers"], facts.get("obstacle"), "no parameter reaches an output"]
+            raise Stopped("nothing to train: " + next(one for one in why if one))
         name, first = next(((n, v) for n, v in self.results.items()
                             if np.issubdtype(v.dtype, np.floating)), (None, None))
         if name is None:

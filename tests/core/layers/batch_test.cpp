@@ -125,6 +125,18 @@ TEST_P(ChangeBatch, FreesRecurrentStates) {
   expect_same_for_samples(e.with(y), batch, 1);
 }
 
+/// As PyTorch's older exporter writes the zeros that a GRU starts with: made for one batch, and
+/// then expanded to what it computes from the input.
+TEST_P(ChangeBatch, FreesWhatIsExpandedFromTheOldBatch) {
+  const std::int64_t batch = GetParam();
+  Export e({batch, 2});
+  const Expr rows = e.constant(Tensor::full(DType::f32, {1, batch, 2}, 0.5));
+  const Expr size = call("Gather", {call("Shape", {e.x()}), e.constant(ints({0}))});
+  const Expr dims =
+      call("Concat", {e.constant(ints({3})), size, e.constant(ints({2}))}, {{"axis", 0}});
+  expect_same_for_samples(e.with(call("Expand", {rows, dims}) * e.x()), batch, 1);
+}
+
 TEST_P(ChangeBatch, RepeatsATokenForEachSample) {
   const std::int64_t batch = GetParam();
   for (const bool is_folded : {false, true}) {
