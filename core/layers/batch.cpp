@@ -15,12 +15,12 @@
 namespace graft::edit {
 namespace {
 
-/// The number that all first dims are; set_batch refuses inputs that differ.
+/// The number that all inputs have as their batch; set_batch refuses inputs that differ.
 std::optional<std::int64_t> old_batch(const Graph& graph) {
   std::optional<std::int64_t> batch;
   for (const Value* input : passes::required_inputs(graph)) {
     if (!input->shape() || input->shape()->rank() == 0) continue;
-    const Dim& first = (*input->shape())[0];
+    const Dim& first = (*input->shape())[batch_axis(graph, *input)];
     if (!first.is_known() || batch.value_or(first.value()) != first.value()) return std::nullopt;
     batch = first.value();
   }
@@ -47,8 +47,9 @@ bool takes(const Model& model, std::int64_t batch) {
 
 bool leaves_batch_open(const Graph& graph) {
   const std::vector<Value*> inputs = passes::required_inputs(graph);
-  const auto is_open = [](const Value* input) {
-    return input->shape() && input->shape()->rank() > 0 && !(*input->shape())[0].is_known();
+  const auto is_open = [&](const Value* input) {
+    return input->shape() && input->shape()->rank() > 0 &&
+           !(*input->shape())[batch_axis(graph, *input)].is_known();
   };
   return !inputs.empty() && std::ranges::all_of(inputs, is_open);
 }

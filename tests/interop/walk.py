@@ -155,6 +155,7 @@ class Walk:
         if not facts["can_train"]:
             why = [*facts["blockers"], facts.get("obstacle"), "no parameter reaches an output"]
             raise Stopped("nothing to train: " + next(one for one in why if one))
+        model = self.with_states_set()
         name, first = next(((n, v) for n, v in self.results.items()
                             if np.issubdtype(v.dtype, np.floating)), (None, None))
         if name is None:
@@ -165,8 +166,8 @@ class Walk:
         scale = max(float(first.std()), 1.0)
         target = first + self.random.normal(0, scale, first.shape).astype(first.dtype)
         np.savez(self.path("data.npz"), target=np.moveaxis(target, axis, 0) if axis else target,
-                 **self.inputs)
-        out = self.call("train", self.model, "--data", "npz:" + self.path("data.npz"), "--batch",
+                 **{n: v for n, v in self.inputs.items() if n not in self.states})
+        out = self.call("train", model, "--data", "npz:" + self.path("data.npz"), "--batch",
                         str(BATCH), "--epochs", str(STEPS), "--loss", "mse", "--output", name,
                         "--optimizer", "adam", "--lr", "1e-3", "--schedule", "constant", "--validate",
                         "none", "--normalize", "none", "--no-run", "--json", "--out",
@@ -177,11 +178,24 @@ class Walk:
             raise Stopped(f"{len(losses)} epochs")
         if not losses[-1] < losses[0]:
             raise Stopped(f"loss {losses[0]:.4g} -> {losses[-1]:.4g}")
-        return f"{losses[0]:.3g} -> {losses[-1]:.3g}"
+        states = "".join(f", {name}=0" for name in self.states)
+        return f"{losses[0]:.4g} -> {losses[-1]:.4g}{states}"
+
+    def with_states_set(self):
+        """Inputs that do not begin with the batch, as recurrent states, are no samples: zeros."""
+        self.states = [name for name, value in self.inputs.items()
+                       if value.ndim and value.shape[0] != BATCH]
+        if not self.states:
+            return self.model
+        model = self.path("set.onnx")
+        sets = (part for name in self.states for part in ("--set", f"{name}=0"))
+        self.call("edit", self.model, *sets, "--out", model)
+        return model
 
     def saves(self):
         """Only elements of initializers differ, but for copies of a parameter that were parted."""
-        before, after = onnx.load(self.model), onnx.load(self.path("trained.onnx"))
+        started = self.path("set.onnx") if self.states else self.model
+        before, after = onnx.load(started), onnx.load(self.path("trained.onnx"))
         try:
             onnx.checker.check_model(after, full_check=True)
         except Exception as error:
@@ -203,6 +217,8 @@ class Walk:
         raise Stopped(f"{len(found)} fields differ: {', '.join(found[:3])}")
 
     def runs_again(self):
+        for name in self.states:
+            del self.inputs[name]
         return self.compare(self.path("trained.onnx"))
 
 

@@ -137,6 +137,21 @@ TEST_P(ChangeBatch, FreesWhatIsExpandedFromTheOldBatch) {
   expect_same_for_samples(e.with(call("Expand", {rows, dims}) * e.x()), batch, 1);
 }
 
+/// A model whose caller keeps the recurrent state: [directions or layers,N,hidden].
+TEST(ChangeBatch, FindsTheBatchOfStatesInTheirSecondAxis) {
+  for (const bool is_named : {false, true}) {
+    const Dim batch = is_named ? Dim("batch") : Dim(1);
+    Export e({1, 3});
+    Graph& graph = e.model.graph();
+    graph.inputs()[0]->set_type({DType::f32, SymShape{batch, 3}});
+    Value* const state = graph.add_input("state", {DType::f32, SymShape{2, batch, 3}});
+    Model model = e.with(e.builder.expr(state) * e.x());
+    edit::change_batch(model, 4);
+    EXPECT_EQ(*model.graph().inputs()[0]->shape(), (SymShape{4, 3}));
+    EXPECT_EQ(*model.graph().inputs()[1]->shape(), (SymShape{2, 4, 3}));
+  }
+}
+
 TEST_P(ChangeBatch, RepeatsATokenForEachSample) {
   const std::int64_t batch = GetParam();
   for (const bool is_folded : {false, true}) {
