@@ -51,7 +51,7 @@ Change plan_change(const Graph& graph, std::optional<std::int64_t> batch) {
   Change change;
   for (Value* input : graph.inputs()) {
     if (input->is_initializer() || !input->shape() || input->shape()->rank() == 0) continue;
-    const Dim& first = (*input->shape())[0];
+    const Dim& first = (*input->shape())[batch_axis(graph, *input)];
     if (first.is_known() && change.old_number.value_or(first.value()) != first.value()) {
       fail(ErrorKind::argument, "set_batch: '", input->name(), "' starts with ", first.value(),
            ", another input with ", *change.old_number, "; which is the batch is not clear");
@@ -192,8 +192,13 @@ enum class Baked { freed, kept };
 
 void set_batch(Model& model, std::optional<std::int64_t> batch, Baked baked) {
   const Change change = plan_change(model.graph(), batch);
-  const auto has_it = [&](const Value* input) { return (*input->shape())[0] == change.batch; };
-  if (std::ranges::all_of(change.inputs, has_it)) return;
+  std::vector<int> axes;  // found before any type changes
+  for (const Value* input : change.inputs) axes.push_back(batch_axis(model.graph(), *input));
+  bool has_it = true;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    has_it = has_it && (*change.inputs[i]->shape())[axes[i]] == change.batch;
+  }
+  if (has_it) return;
   Affected affected;
   for (const Value* input : change.inputs) affected.dependent.insert(input);
   affected.carrying = affected.dependent;
@@ -202,10 +207,11 @@ void set_batch(Model& model, std::optional<std::int64_t> batch, Baked baked) {
   if (baked == Baked::freed && change.old_number && change.batch != Dim(*change.old_number)) {
     patches = plan_patches(affected, *change.old_number);
   }
-  for (Value* input : change.inputs) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    Value* const input = change.inputs[i];
     update_type(*input, change, true);
     ValueType type = input->type();
-    (*type.shape)[0] = change.batch;
+    (*type.shape)[axes[i]] = change.batch;
     input->set_type(std::move(type));
   }
   for (Value* value : affected.in_order) update_type(*value, change, false);
@@ -213,6 +219,19 @@ void set_batch(Model& model, std::optional<std::int64_t> batch, Baked baked) {
 }
 
 }  // namespace
+
+int batch_axis(const Graph& graph, const Value& input) {
+  const auto has_rank = [](const Value* value) {
+    return !value->is_initializer() && value->shape() && value->shape()->rank() > 0;
+  };
+  const auto first = std::ranges::find_if(graph.inputs(), has_rank);
+  if (first == graph.inputs().end()) return 0;
+  const Dim batch = (*(*first)->shape())[0];
+  if (!batch.is_known() && batch.symbol().empty()) return 0;
+  const SymShape& shape = *input.shape();
+  if (shape[0] == batch || std::ranges::count(shape, batch) != 1) return 0;
+  return static_cast<int>(std::ranges::find(shape, batch) - shape.begin());
+}
 
 void set_batch(Model& model, std::optional<std::int64_t> batch) {
   set_batch(model, batch, Baked::freed);

@@ -3,26 +3,88 @@
 #include "core/layers/batch.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/graph/edit.h"
 #include "core/layers/batch_edit_internal.h"
 #include "core/ops/infer.h"
 #include "core/passes/pass.h"
+#include "core/passes/pipeline.h"
 
 namespace graft::edit {
 namespace {
 
-/// The number that all first dims are; set_batch refuses inputs that differ.
+/// The number that all inputs have as their batch; set_batch refuses inputs that differ.
 std::optional<std::int64_t> old_batch(const Graph& graph) {
   std::optional<std::int64_t> batch;
   for (const Value* input : passes::required_inputs(graph)) {
     if (!input->shape() || input->shape()->rank() == 0) continue;
-    const Dim& first = (*input->shape())[0];
+    const Dim& first = (*input->shape())[batch_axis(graph, *input)];
     if (!first.is_known() || batch.value_or(first.value()) != first.value()) return std::nullopt;
     batch = first.value();
   }
   return batch;
+}
+
+/// Why shapes do not fit; nothing if they do, as far as they are known.
+std::optional<Error> misfit_of(const Model& model) {
+  try {
+    Model copy = model.clone();
+    passes::PassContext context{.device = cpu(), .model = &copy};
+    passes::run_passes(passes::kOutputTypes, copy.graph(), context);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
+bool takes(const Model& model, std::int64_t batch) {
+  Model copy = model.clone();
+  set_batch_types(copy, batch);
+  return !misfit_of(copy);
+}
+
+bool leaves_batch_open(const Graph& graph) {
+  const std::vector<Value*> inputs = passes::required_inputs(graph);
+  const auto is_open = [&](const Value* input) {
+    return input->shape() && input->shape()->rank() > 0 &&
+           !(*input->shape())[batch_axis(graph, *input)].is_known();
+  };
+  return !inputs.empty() && std::ranges::all_of(inputs, is_open);
+}
+
+/// Numbers that shapes are made of, the smallest first.
+std::set<std::int64_t> small_integers(const Graph& graph) {
+  constexpr std::int64_t kMostDims = 16;
+  std::set<std::int64_t> numbers;
+  const auto add = [&](const Tensor& tensor) {
+    if (tensor.dtype() != DType::i64 || tensor.size() > kMostDims) return;
+    for (const std::int64_t number : tensor.values<const std::int64_t>()) {
+      if (number > 0) numbers.insert(number);
+    }
+  };
+  for (const Value* value : graph.initializers()) add(value->initializer());
+  for (const auto& node : graph.nodes()) {
+    if (node->is("Constant") && node->attributes.has("value")) {
+      add(node->attributes.get_tensor("value"));
+    }
+  }
+  return numbers;
+}
+
+/// The batch that a file holds which says that it takes any: of the numbers in it the one, and no
+/// other, that it does take.
+std::optional<std::int64_t> hidden_batch(const Model& model) {
+  constexpr std::size_t kMostTried = 32;
+  if (!leaves_batch_open(model.graph()) || (takes(model, 2) && takes(model, 3))) {
+    return std::nullopt;
+  }
+  std::set<std::int64_t> numbers = small_integers(model.graph());
+  numbers.insert({2, 3});
+  if (numbers.size() > kMostTried) return std::nullopt;
+  std::erase_if(numbers, [&](std::int64_t number) { return !takes(model, number); });
+  return numbers.size() == 1 ? std::optional(*numbers.begin()) : std::nullopt;
 }
 
 bool is_any_of(const Node& node, std::initializer_list<std::string_view> ops) {
@@ -32,7 +94,10 @@ bool is_any_of(const Node& node, std::initializer_list<std::string_view> ops) {
 bool infer_grown(BatchEdit& edit, Node& node) {
   if (is_any_of(node, {"LSTM", "GRU", "RNN"})) free_states(edit, node);
   if (node.is("Concat")) free_operands(edit, node);
-  if (node.is("Expand")) free_shape(edit, node, 1);
+  if (node.is("Expand")) {
+    free_repeated(edit, node);
+    free_shape(edit, node, 1);
+  }
   if (node.is("Resize")) free_shape(edit, node, 3);
   try {
     if (node.is("Reshape") && !free_target(edit, node)) return false;
@@ -107,7 +172,8 @@ void follow(BatchEdit& edit) {
 }
 
 void change(Model& model, std::optional<std::int64_t> batch) {
-  const std::optional<std::int64_t> old = old_batch(model.graph());
+  std::optional<std::int64_t> old = old_batch(model.graph());
+  if (!old) old = hidden_batch(model);
   if (!old || *old < 1 || model.graph().nodes().empty()) return set_batch(model, batch);
   BatchProbe probe(model, *old);
   if (!probe.is_complete()) return set_batch(model, batch);
@@ -123,6 +189,11 @@ void change_batch(Model& model, std::optional<std::int64_t> batch) {
   if (batch && *batch < 1) fail(ErrorKind::argument, "set_batch: batch ", *batch, " is below 1");
   Model copy = model.clone();
   change(copy, batch);  // throws if it cannot be done
+  const std::optional<Error> misfit = batch ? misfit_of(copy) : std::nullopt;
+  if (misfit && !misfit_of(model)) {
+    fail(ErrorKind::unsupported, "set_batch: the model does not take a batch of ", *batch, ": ",
+         misfit->what());
+  }
   change(model, batch);
 }
 

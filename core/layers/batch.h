@@ -16,8 +16,10 @@ namespace graft::edit {
 ///   - an operand of a Concat that is the same for all samples, as a class token;
 ///   - initial states of LSTM, GRU and RNN: zeros are left out, others repeated.
 ///
-/// Elsewhere only what `set_batch` finds. Throws as it does, and Error{unsupported}, naming the
-/// node, where the batch is part of the model in another way; the model is then as it was.
+/// A file may say that its batch is open, and yet hold the one of the export: then this is the
+/// number in it that fits. Elsewhere only what `set_batch` finds. Throws as it does, and
+/// Error{unsupported}, naming the node, where the batch is part of the model in another way; the
+/// model is then as it was.
 void change_batch(Model& model, std::optional<std::int64_t> batch);
 
 }  // namespace graft::edit

@@ -24,6 +24,8 @@ bool free_target(BatchEdit& edit, Node& node);
 void free_shape(BatchEdit& edit, Node& node, int index);
 /// Lets a Concat join what is the same for all samples with each of them.
 void free_operands(BatchEdit& edit, Node& node);
+/// Lets an Expand start from one row, where it was given one for each sample, all alike.
+void free_repeated(BatchEdit& edit, Node& node);
 /// Frees the initial states of a recurrent node.
 void free_states(BatchEdit& edit, Node& node);
 

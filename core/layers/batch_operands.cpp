@@ -17,8 +17,9 @@ struct Source {
   Value* grown;
 };
 
-Source one_row(BatchEdit& edit, const Source& operand, int axis) {
-  const Tensor row = one_of_equal(operand.own->initializer(), axis);
+/// The row that all of `elements` are along the axis; the operand where they differ.
+Source one_row(BatchEdit& edit, const Source& operand, const Tensor& elements, int axis) {
+  const Tensor row = one_of_equal(elements, axis);
   if (!row.defined()) return operand;
   const std::string name = edit.graph.unique_name(operand.own->name() + "_row");
   Value* const own = edit.graph.add_initializer(name, row);
@@ -26,10 +27,21 @@ Source one_row(BatchEdit& edit, const Source& operand, int axis) {
   return {own, edit.probe.grown().add_initializer(edit.probe.grown().unique_name(name), row)};
 }
 
+bool fits(Node& node) {
+  try {
+    infer(node);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// The operand, or what an Expand, or the exporter for it, repeats for the old batch.
 Source source_of(BatchEdit& edit, const Node& node, const Node& user, int index, int axis) {
   const Source operand{user.input(index), node.input(index)};
-  if (edit.probe.batch() != 1 && operand.own->is_initializer()) return one_row(edit, operand, axis);
+  if (edit.probe.batch() != 1 && operand.own->is_initializer()) {
+    return one_row(edit, operand, operand.own->initializer(), axis);
+  }
   const Node* const expand = operand.own->producer();
   if (expand == nullptr || !expand->is("Expand")) return operand;
   Value* const repeated = edit.probe.grown().find(expand->input(0)->name());
@@ -83,6 +95,22 @@ void free_operands(BatchEdit& edit, Node& node) {
   if ((joined < 0 ? joined + rank : joined) == axis->axis) return;
   for (int i = 0; i < node.input_count(); ++i) {
     if (!edit.probe.axis_of(node.input(i))) repeat(edit, node, i, axis->axis);
+  }
+}
+
+void free_repeated(BatchEdit& edit, Node& node) {
+  const Tensor data = constant_of(node.input(0));
+  Node* const user = own_node(edit, node);
+  const Value* const old = edit.probe.old().find(node.output()->name());
+  if (user == nullptr || !data.defined() || !known(old) || fits(node)) return;
+  const std::int64_t batch = edit.probe.batch();
+  const int more = known(old)->rank() - data.rank();
+  for (int axis = 0; axis < data.rank(); ++axis) {
+    if (data.shape()[axis] != batch || (*known(old))[axis + more] != batch) continue;
+    const Source row = one_row(edit, {user->input(0), node.input(0)}, data, axis);
+    user->set_input(0, row.own);
+    node.set_input(0, row.grown);
+    return;
   }
 }
 

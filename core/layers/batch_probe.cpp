@@ -2,24 +2,30 @@
 
 #include <algorithm>
 
+#include "core/graph/edit.h"
 #include "core/passes/pass.h"
 #include "core/passes/pipeline.h"
 
 namespace graft::edit {
 namespace {
 
-/// Lets the inputs have another number as their first dim.
+/// Lets the inputs have another number as their batch.
 void bind(Graph& graph, std::int64_t batch) {
-  std::vector<ValueType> types;
+  std::vector<Value*> inputs;
+  std::vector<ValueType> open;
+  std::vector<ValueType> bound;
   for (Value* input : passes::required_inputs(graph)) {
     ValueType type = input->type();
     const bool has_batch = type.shape && type.shape->rank() > 0;
-    if (has_batch) (*type.shape)[0] = Dim();
-    input->set_type(type);
-    if (has_batch) (*type.shape)[0] = batch;
-    types.push_back(std::move(type));
+    const int axis = has_batch ? batch_axis(graph, *input) : 0;
+    inputs.push_back(input);
+    if (has_batch) (*type.shape)[axis] = Dim();
+    open.push_back(type);
+    if (has_batch) (*type.shape)[axis] = batch;
+    bound.push_back(std::move(type));
   }
-  passes::bind_inputs(graph, types);
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i]->set_type(std::move(open[i]));
+  passes::bind_inputs(graph, bound);
 }
 
 Model newest(const Model& model) {

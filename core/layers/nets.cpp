@@ -29,6 +29,31 @@ const std::vector<Net>& nets() {
       {"resnet18", "residual net for images from 32x32 on", resnet18_layers},
       {"resnet20", "small residual net for 32x32 images", resnet20_layers},
       {"mobilenetv2", "inverted residuals of depthwise convolutions", mobilenetv2_layers},
+      {"vgg11", "8 convolutions and 3 linear layers, for images from 32x32 on", vgg11_layers},
+      {"vgg16", "13 convolutions and 3 linear layers, the same", vgg16_layers},
+      {.name = "unet",
+       .description = "a class a pixel; sides are multiples of 16",
+       .build = build_unet},
+      {.name = "vit",
+       .description = "vision transformer, ViT-Ti; patches of 16, below 64 pixels of 4",
+       .build = build_vit},
+      {.name = "tinyyolov2",
+       .description = "boxes; sides are multiples of 32",
+       .build = build_tinyyolov2},
+      {.name = "iresnet18",
+       .description = "faces to --classes numbers, the backbone of ArcFace",
+       .build = build_iresnet18},
+      {.name = "crnn",
+       .description = "text in lines 32 pixels high, for the loss ctc",
+       .build = build_crnn},
+      {.name = "bert",
+       .description = "classes of a text of --input tokens, BERT-mini",
+       .build = build_bert,
+       .takes_tokens = true},
+      {.name = "gpt",
+       .description = "the next of --input tokens; --classes is the vocabulary",
+       .build = build_gpt,
+       .takes_tokens = true},
   };
   return all;
 }
@@ -48,9 +73,16 @@ Model make_net(std::string_view name, const Shape& input, std::int64_t classes,
   graph.name = name;
   std::vector<Dim> dims = {Dim("N")};
   dims.insert(dims.end(), input.begin(), input.end());
-  Value* const image = graph.add_input("input", {.dtype = DType::f32, .shape = SymShape(dims)});
+  if (net.takes_tokens && input.rank() != 1) {
+    fail(ErrorKind::shape, name, ": an input of shape ", input,
+         " is no text, wanted its length, such as 64");
+  }
+  const DType dtype = net.takes_tokens ? DType::i64 : DType::f32;
+  Value* const start = graph.add_input("input", {.dtype = dtype, .shape = SymShape(dims)});
   LayerContext context(graph, kOpset, seed);
-  Value* const output = add_layers(context, net.layers(input, classes), image);
+  Value* const output = net.build != nullptr
+                            ? net.build(context, start, classes)
+                            : add_layers(context, net.layers(input, classes), start);
   graph.rename(output, "logits");
   graph.add_output(output);
   return model;
@@ -60,6 +92,20 @@ void require_image(std::string_view net, const Shape& input) {
   if (input.rank() == 3) return;
   fail(ErrorKind::shape, net, ": an input of shape ", input,
        " is no image, wanted channels, height and width, such as 1x28x28");
+}
+
+Shape sample_of(const Value& input) {
+  std::vector<std::int64_t> dims;
+  for (int axis = 1; axis < input.shape()->rank(); ++axis) {
+    dims.push_back((*input.shape())[axis].value());
+  }
+  return Shape(std::move(dims));
+}
+
+void require_multiple(std::string_view net, const Shape& image, std::int64_t step) {
+  if (image[1] % step == 0 && image[2] % step == 0) return;
+  fail(ErrorKind::shape, net, ": sides of ", image[1], " and ", image[2],
+       " pixels, wanted multiples of ", step);
 }
 
 std::vector<Layer> mlp_layers(const Shape& input, std::int64_t classes) {

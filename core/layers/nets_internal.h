@@ -24,6 +24,10 @@ inline Layer conv_for_norm(const std::string& name, std::int64_t out, std::int64
 
 /// Throws Error{shape} naming the net unless `input` is [C,H,W].
 void require_image(std::string_view net, const Shape& input);
+/// The shape of the samples behind an input [N,...].
+Shape sample_of(const Value& input);
+/// Throws Error{shape} naming the net unless the image's sides are multiples of `step`.
+void require_multiple(std::string_view net, const Shape& image, std::int64_t step);
 
 /// Below 64 pixels, as CIFAR's are: too small to be halved five times. `input`: [C,H,W].
 inline bool is_small_image(const Shape& input) {

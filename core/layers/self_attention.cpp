@@ -1,4 +1,7 @@
+#include "core/layers/self_attention.h"
+
 #include <cmath>
+#include <limits>
 
 #include "core/layers/kinds.h"
 
@@ -33,6 +36,10 @@ std::vector<Value*> split_in_three(LayerContext& context, const std::string& nam
 }  // namespace
 
 Value* add(LayerContext& context, const MultiHeadAttention& layer, Value* input) {
+  return attend(context, layer, input, nullptr);
+}
+
+Value* attend(LayerContext& context, const MultiHeadAttention& layer, Value* input, Value* mask) {
   const std::string name = context.name("multi_head_attention", layer.name);
   const std::string who = "multi_head_attention '" + name + "'";
   shape_of(who, *input, 3, 3);
@@ -64,7 +71,12 @@ Value* add(LayerContext& context, const MultiHeadAttention& layer, Value* input)
   Value* const scale =
       context.scalar(name + ".scale", *input, 1 / std::sqrt(static_cast<double>(size)));
   Value* const products = context.node("MatMul", {queries, keys}, name + ".products");
-  Value* const scores = context.node("Mul", {products, scale}, name + ".scores");
+  Value* scores = context.node("Mul", {products, scale}, name + ".scores");
+  if (mask != nullptr) {
+    Value* const never =
+        context.scalar(name + ".never", *input, -std::numeric_limits<double>::infinity());
+    scores = context.node("Where", {mask, scores, never}, name + ".masked");
+  }
   // Counted from the front: axes below 0 came with opset 11.
   Value* const shares = context.node("Softmax", {scores}, name + ".shares", {{"axis", 3}});
   Value* const mixed = context.node("MatMul", {shares, values}, name + ".mixed");

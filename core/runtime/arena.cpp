@@ -5,8 +5,8 @@
 
 namespace graft {
 
-Demand memory_demand(const Graph& graph, const WorkspaceBytes& workspaces) {
-  Demand demand{.storage = assign_storage(graph)};
+Demand memory_demand(const Graph& graph, const WorkspaceBytes& workspaces, bool binds_outputs) {
+  Demand demand{.storage = assign_storage(graph, binds_outputs)};
   const std::vector<Storage>& storages = demand.storage.storages;
   for (std::size_t i = 0; i < storages.size(); ++i) {
     if (storages[i].place != Storage::Place::arena) continue;
@@ -35,15 +35,15 @@ Arena place(Demand demand) {
   return arena;
 }
 
-Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces) {
-  return place(memory_demand(graph, workspaces));
+Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces, bool binds_outputs) {
+  return place(memory_demand(graph, workspaces, binds_outputs));
 }
 
-Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces) {
-  Arena given = plan_arena(graph, workspaces);
+Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces, bool binds_outputs) {
+  Arena given = plan_arena(graph, workspaces, binds_outputs);
   const std::vector<Node*> before = node_order(graph);
   if (!passes::order_for_memory(graph)) return given;
-  Demand demand = memory_demand(graph, workspaces);
+  Demand demand = memory_demand(graph, workspaces, binds_outputs);
   // Where as much is alive at once, no placing helps.
   if (most_alive_bytes(demand.lifetimes) < given.bytes) {
     Arena other = place(std::move(demand));

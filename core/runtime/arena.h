@@ -32,16 +32,17 @@ struct Demand {
   std::vector<std::size_t> storage_of_lifetime;
 };
 
-/// Throws what assign_storage throws. All shapes must be known.
-Demand memory_demand(const Graph& graph, const WorkspaceBytes& workspaces);
+/// Throws what assign_storage throws, and binds outputs as it does. All shapes must be known.
+Demand memory_demand(const Graph& graph, const WorkspaceBytes& workspaces,
+                     bool binds_outputs = false);
 
 Arena place(Demand demand);
 
 /// Finds what the graph demands and places it; throws what `memory_demand` throws.
-Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces);
+Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces, bool binds_outputs = false);
 
 /// Puts the nodes into the order that frees memory first (passes::order_for_memory), if the arena
 /// becomes smaller. Returns the arena.
-Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces);
+Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces, bool binds_outputs = false);
 
 }  // namespace graft

@@ -1,7 +1,8 @@
 #include "core/runtime/plan.h"
 
-#include <algorithm>
+#include <cassert>
 #include <chrono>
+#include <cstring>
 #include <optional>
 
 #include "core/base/parallel.h"
@@ -12,6 +13,7 @@
 #include "core/passes/pass.h"
 #include "core/passes/pipeline.h"
 #include "core/runtime/arena.h"
+#include "core/runtime/bindings.h"
 #include "core/runtime/budget.h"
 #include "core/runtime/input_slots.h"
 #include "core/runtime/nan_watch.h"
@@ -31,12 +33,6 @@ struct Step {
   void* workspace;
 };
 
-/// A place in State::pointers that follows the caller's tensor.
-struct Patch {
-  std::size_t pointer;
-  int input_index;
-};
-
 using Kernels = PointerMap<Node, PreparedKernel>;
 
 struct Dead {
@@ -50,14 +46,12 @@ struct Plan::State {
   std::unique_ptr<Graph> graph;
   PlanOptions options;
   std::vector<Value*> inputs;
-  std::vector<TensorSpec> input_specs;
   Arena layout;
   Tensor arena;
   std::vector<Step> steps;
   std::vector<std::size_t> run_ends;  // by step: where those end that are taken together with it
   std::vector<void*> pointers;
-  std::vector<Patch> patches;
-  std::vector<void*> bound_inputs;
+  std::optional<Bindings> bindings;
   std::optional<InputSlots> slots;  // on another device than the CPU
   std::optional<InitializerCopies> initializers;
   std::vector<Tensor> outputs;
@@ -77,13 +71,14 @@ struct Plan::State {
     return static_cast<std::byte*>(arena.data()) + offset;
   }
   void* address(const Value* value) const;
-  void check_inputs(std::span<const Tensor> given) const;
-  void bind(std::span<const Tensor> given);
   KernelArgs arguments(const Step& step, const RunState& run) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
   void start(const RunState& run);
+  void perform(const RunState& run);
   void run(std::span<const Tensor> given, const RunState& run);
+  void bind(std::span<const Tensor> given, std::span<const Tensor> wanted);
+  void run_bound(const RunState& run);
 };
 
 /// Places everything, within the budget. Adds kernels for nodes that are added.
@@ -97,7 +92,8 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
   const std::vector<Node*> order = node_order(*graph);
   Arena whole;
   passes::run_stage("order_for_memory", *graph, context, [&] {
-    whole = gathers ? plan_arena(*graph, workspaces) : order_and_plan(*graph, workspaces);
+    whole = gathers ? plan_arena(*graph, workspaces)
+                    : order_and_plan(*graph, workspaces, options.binds_outputs);
     return node_order(*graph) != order;
   });
   if (!may_repeat || whole.bytes <= enough) return whole;
@@ -147,10 +143,10 @@ void Plan::State::prepare(passes::PassContext& context) {
 void Plan::State::place_operands() {
   Device& device = *options.device;
   initializers.emplace(*graph, device);
-  bound_inputs.resize(inputs.size());
+  bindings.emplace(*graph);
   if (device.kind() == DeviceKind::cpu) return;
-  slots.emplace(input_specs, device);
-  for (std::size_t i = 0; i < inputs.size(); ++i) bound_inputs[i] = slots->input(i);
+  slots.emplace(bindings->input_specs(), device);
+  for (std::size_t i = 0; i < inputs.size(); ++i) bindings->set_input(i, slots->input(i));
 }
 
 void* Plan::State::address(const Value* value) const {
@@ -162,16 +158,15 @@ void* Plan::State::address(const Value* value) const {
     case Storage::Place::initializer:
       return initializers->address(*one.initializer);
     case Storage::Place::input:
+    case Storage::Place::output:
       break;
   }
-  return bound_inputs.empty() ? nullptr : bound_inputs[static_cast<std::size_t>(one.input_index)];
+  return bindings->address(one);
 }
 
 void Plan::State::connect() {
   const auto add = [&](const Value* value) {
-    if (value != nullptr && layout.storage[value].place == Storage::Place::input) {
-      patches.push_back({pointers.size(), layout.storage[value].input_index});
-    }
+    if (value != nullptr) bindings->follow(pointers.size(), layout.storage[value]);
     pointers.push_back(value == nullptr ? nullptr : address(value));
   };
   for (Step& step : steps) {
@@ -201,31 +196,6 @@ void Plan::State::view_outputs(bool only_of_inputs) {
     outputs[i] = Tensor::view(value->dtype(), value->known_shape(), address(value), nullptr,
                               *options.device);
   }
-}
-
-void Plan::State::check_inputs(std::span<const Tensor> given) const {
-  if (given.size() != inputs.size()) {
-    fail(ErrorKind::argument, "the plan has ", inputs.size(), " inputs, got ", given.size());
-  }
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const TensorSpec& want = input_specs[i];
-    if (given[i].dtype() != want.dtype || given[i].shape() != want.shape) {
-      fail(ErrorKind::shape, "input '", inputs[i]->name(), "' was planned as ",
-           describe(want.dtype, want.shape), ", got ", describe(given[i]));
-    }
-    if (!slots && &given[i].device() != options.device) {
-      fail(ErrorKind::device, "input '", inputs[i]->name(), "' lies on ", given[i].device().name(),
-           ", the plan runs on ", options.device->name());
-    }
-  }
-}
-
-void Plan::State::bind(std::span<const Tensor> given) {
-  for (std::size_t i = 0; i < given.size(); ++i) bound_inputs[i] = given[i].data();
-  for (const Patch& patch : patches) {
-    pointers[patch.pointer] = bound_inputs[static_cast<std::size_t>(patch.input_index)];
-  }
-  view_outputs(true);
 }
 
 KernelArgs Plan::State::arguments(const Step& step, const RunState& run) const {
@@ -293,20 +263,43 @@ void Plan::State::start(const RunState& run) {
 void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
   const DenormalsFlushed flushed;
   const auto turn = options.device->take_turn();
-  check_inputs(given);
-  initializers->refresh();
+  bindings->check_inputs(given, slots ? nullptr : options.device);
   if (slots) {
     slots->upload(given, run);
   } else {
-    bind(given);
+    bindings->bind(given, {}, pointers);
+    view_outputs(true);
   }
-  const RunState& state = slots ? *slots->run_state() : run;
+  perform(slots ? *slots->run_state() : run);
+}
+
+void Plan::State::perform(const RunState& run) {
+  initializers->refresh();
   if (options.poison || options.debug_nan || profiling) {
-    execute_with_checks(state);
+    execute_with_checks(run);
   } else {
-    start(state);
+    start(run);
   }
   options.device->synchronize();
+}
+
+void Plan::State::bind(std::span<const Tensor> given, std::span<const Tensor> wanted) {
+  assert(options.binds_outputs && !slots);
+  bindings->check_inputs(given, options.device);
+  bindings->check_outputs(wanted, given, options.device);
+  bindings->bind(given, wanted, pointers);
+  outputs.assign(wanted.begin(), wanted.end());
+}
+
+void Plan::State::run_bound(const RunState& run) {
+  const DenormalsFlushed flushed;
+  perform(run);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    // What is an input or a constant, or shares memory with another output, was not written there.
+    const void* const elements = address(graph->outputs()[i]);
+    if (elements == outputs[i].data() || outputs[i].bytes() == 0) continue;
+    std::memcpy(outputs[i].data(), elements, outputs[i].bytes());
+  }
 }
 
 Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
@@ -315,9 +308,6 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   state_->options = options;
   state_->options.log = nullptr;  // it need not live as long
   state_->inputs = passes::required_inputs(*state_->graph);
-  for (const Value* input : state_->inputs) {
-    state_->input_specs.push_back({input->dtype(), input->known_shape()});
-  }
   const bool fuses_chains = options.fuses_chains && !options.debug_nan;
   passes::PassContext context{
       .device = *options.device, .without = fuses_chains ? "" : "fuse_chains", .log = options.log};
@@ -334,14 +324,19 @@ Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 
 bool Plan::accepts(std::span<const Tensor> inputs) const {
-  return std::ranges::equal(inputs, state_->input_specs,
-                            [](const Tensor& given, const TensorSpec& want) {
-                              return given.dtype() == want.dtype && given.shape() == want.shape;
-                            });
+  return state_->bindings->accepts(inputs);
 }
 
 void Plan::run(std::span<const Tensor> inputs, const RunState& run) {
   state_->run(inputs, run);
+}
+
+void Plan::bind(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  state_->bind(inputs, outputs);
+}
+
+void Plan::run_bound(const RunState& run) {
+  state_->run_bound(run);
 }
 
 const Tensor& Plan::output(int index) const {

@@ -24,6 +24,8 @@ struct PlanOptions {
   /// Where the device can, what a run does is recorded once and given to it by one call each time.
   /// The results are the same without.
   bool records = true;
+  /// Outputs lie in tensors of the caller: see Plan::bind. On the CPU only.
+  bool binds_outputs = false;
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
   /// before it is written then shows. For tests; slow.
   bool poison = false;
@@ -67,8 +69,14 @@ class Plan {
   /// PlanOptions::debug_nan says; variables are then updated in part. Returns when all is done.
   void run(std::span<const Tensor> inputs, const RunState& state = {});
 
+  /// For a plan that binds outputs: `run_bound` reads these inputs and writes these outputs, one a
+  /// graph output, until others are bound; the caller keeps the inputs alive. Throws as `run`, of
+  /// outputs too, and Error{argument} if an output shares bytes with another tensor that is bound.
+  void bind(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
+  void run_bound(const RunState& state = {});
+
   /// A view of graph output `index`, on the plan's device; its elements are valid until the next
-  /// run or the plan's end.
+  /// run or the plan's end. The bound tensor, where outputs are bound.
   const Tensor& output(int index) const;
   int output_count() const;
 

@@ -285,8 +285,10 @@ class SegmentBuilder {
 
 }  // namespace
 
-bool is_one_plan(const Graph& graph) {
-  return std::ranges::all_of(graph.nodes(), [](const auto& node) { return can_be_planned(*node); });
+const Node* first_unplanned(const Graph& graph) {
+  const auto at = std::ranges::find_if_not(graph.nodes(),
+                                           [](const auto& node) { return can_be_planned(*node); });
+  return at == graph.nodes().end() ? nullptr : at->get();
 }
 
 bool DatumType::fits(const Datum& datum) const {

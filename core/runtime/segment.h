@@ -65,8 +65,8 @@ struct Segment {
   std::vector<Datum> run(std::span<const Datum> inputs);
 };
 
-/// Whether one plan holds all of an inference_graph.
-bool is_one_plan(const Graph& graph);
+/// The first node of an inference_graph that no plan holds; null if one plan holds all of it.
+const Node* first_unplanned(const Graph& graph);
 
 /// Binds the inputs, settles the graph, and divides its nodes into those that the plan holds, those
 /// that are called after it, on the CPU, and the rest. Throws what planning throws.

@@ -7,6 +7,7 @@
 
 #include "core/device/device.h"
 #include "core/graph/model.h"
+#include "core/runtime/bound_run.h"
 #include "core/tensor/datum.h"
 
 namespace graft {
@@ -14,18 +15,22 @@ namespace graft {
 struct SessionOptions {
   Device* device = &cpu();
   Fallback fallback = Fallback::none;
-  /// The model's weights change between runs (it is being trained): nothing computed from float
-  /// initializers but scalars is folded into the plan.
+  /// The model's weights change between runs (it is being trained, or Session::set_weights):
+  /// nothing computed from float initializers but scalars is folded into the plan.
   bool weights_change = false;
+  /// What `run` returns instead of the model's outputs: names of values anywhere in its graph, or
+  /// of nodes, as edit::truncate takes them. Empty: the model's outputs.
+  std::vector<std::string> outputs{};
 };
 
 /// Inference: runs a model as it is in memory, sharing its weights. Plans are built for each new
 /// set of input shapes and kept; where a shape depends on data (NonZero, the target of a Reshape
 /// that is computed or given as an input, a Loop), what follows is planned once it is known. Safe
-/// to use from several threads; runs take turns.
+/// to use from several threads; runs take turns, but for bound ones.
 class Session {
  public:
-  /// Copies the graph. Throws Error{unsupported} that lists the ops that Graft does not know.
+  /// Copies the graph. Throws Error{unsupported} that lists the ops that Graft does not know, and
+  /// Error{argument} if SessionOptions::outputs names nothing, with close names.
   explicit Session(const Model& model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;
@@ -50,6 +55,21 @@ class Session {
     return run_data(std::vector<Datum>(inputs));
   }
   std::vector<Datum> run_data(const std::map<std::string, Datum>& inputs);
+
+  /// A run of its own on these inputs, in the model's order, whose results go to these outputs, in
+  /// the session's order; without any, to new tensors (BoundRun::outputs). Runs that are bound
+  /// share the weights, what was made of them, and nothing else, so each thread can have one.
+  /// Throws as `run`; Error{argument} if an output shares bytes with another tensor; Error{shape}
+  /// or Error{device} if an output is not what the model gives; Error{unsupported} naming the node
+  /// if shapes depend on data, or on another device than the CPU.
+  BoundRun bind(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs = {});
+
+  /// Copies other elements into weights, by name, for all runs from the next on, also for those
+  /// that are bound, which must not run meanwhile. Nothing is planned anew. The model shares its
+  /// weights with the session, so it has them too. Wants SessionOptions::weights_change. Throws
+  /// Error{argument} for a name that is no float initializer or is a scalar, Error{shape} if type
+  /// or shape differ; then no weight has changed.
+  void set_weights(const std::map<std::string, Tensor>& weights);
 
  private:
   struct State;

@@ -14,7 +14,7 @@ class Assigner {
  public:
   explicit Assigner(const Graph& graph) : graph_(graph) { count_last_reads(); }
 
-  StorageMap run() {
+  StorageMap run(bool binds_outputs) {
     for (const Value* initializer : graph_.initializers()) {
       add(initializer, {.place = Storage::Place::initializer, .initializer = initializer});
     }
@@ -30,10 +30,21 @@ class Assigner {
       if (!is_view(*node)) ++step;
     }
     for (auto& storage : map_.storages) storage.last = std::max(storage.last, storage.first);
+    if (binds_outputs) give_to_caller();
     return std::move(map_);
   }
 
  private:
+  void give_to_caller() {
+    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const int index = map_.of_value.at(graph_.outputs()[i]);
+      Storage& storage = map_.storages[static_cast<std::size_t>(index)];
+      if (storage.place != Storage::Place::arena) continue;
+      storage.place = Storage::Place::output;
+      storage.output_index = static_cast<int>(i);
+    }
+  }
+
   /// last_read_[value]: the step of its last reader, views followed to theirs; the end for outputs.
   void count_last_reads() {
     int step = 0;
@@ -149,8 +160,8 @@ std::vector<const Node*> kernel_nodes(const Graph& graph) {
   return nodes;
 }
 
-StorageMap assign_storage(const Graph& graph) {
-  return Assigner(graph).run();
+StorageMap assign_storage(const Graph& graph, bool binds_outputs) {
+  return Assigner(graph).run(binds_outputs);
 }
 
 }  // namespace graft

@@ -89,6 +89,15 @@ void set_entry(pb::TensorProto& tensor, const char* key, std::string value) {
   entry->set_value(std::move(value));
 }
 
+File open_for(std::string_view who, const std::filesystem::path& folder,
+              const std::string& location) {
+  try {
+    return File::open_beneath(folder, location);
+  } catch (const Error& error) {
+    fail(error.kind(), who, ": ", error.what());
+  }
+}
+
 }  // namespace
 
 File ExternalReader::open(const ExternalRange& range, std::size_t bytes,
@@ -101,7 +110,7 @@ File ExternalReader::open(const ExternalRange& range, std::size_t bytes,
     fail(ErrorKind::model, who, " needs ", bytes, " bytes, but its external_data length is ",
          *range.length);
   }
-  File file = File::open_beneath(folder_, range.location);
+  File file = open_for(who, folder_, range.location);
   if (range.offset > file.size() || bytes > file.size() - range.offset) {
     fail(ErrorKind::io, who, " needs ", bytes, " bytes from byte ", range.offset, " of '",
          file.name(), "', which has only ", file.size());

@@ -20,11 +20,13 @@ class Session:
     """
 
     def __init__(self, model: Model | str | os.PathLike[str], *, device: str = "auto",
-                 weights_change: bool = False):
-        """`weights_change`: the model is being trained, and the session shall follow."""
+                 weights_change: bool = False, outputs: Sequence[str] = ()):
+        """`weights_change`: the model is being trained, or `set_weights` is called, and the session
+        shall follow. `outputs`: names of values anywhere in the graph to give in place of the
+        model's outputs."""
         if not isinstance(model, Model):
             model = load(model)
-        self._core = _core.Session(model._core, device, weights_change)
+        self._core = _core.Session(model._core, device, weights_change, list(outputs))
 
     @property
     def input_names(self) -> list[str]:
@@ -44,11 +46,46 @@ class Session:
         outputs = self._run(inputs, named)
         return outputs[0] if len(outputs) == 1 else outputs
 
+    def bind(self, *inputs: Any, **named: Any) -> BoundRun:
+        """A run on fixed memory, for these types and shapes. Threads that have one each run at the
+        same time, and share the weights."""
+        return BoundRun(self, self._core.bind(in_order(self.input_names, inputs, named)))
+
+    def set_weights(self, weights: dict[str, Any]) -> None:
+        """Copies arrays into weights, by name; the model, which shares its weights with the session,
+        has them too. Wants `weights_change`. No bound run may run meanwhile."""
+        self._core.set_weights(weights)
+
     def _run(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
         return self._core.run(in_order(self.input_names, inputs, named))
 
     def __repr__(self) -> str:
         return f"<graft.Session {', '.join(self.input_names)} -> {', '.join(self.output_names)}>"
+
+
+class BoundRun:
+    """A run on fixed memory, made by `Session.bind`: write into `inputs`, call `run()`, read
+    `outputs`. Nothing is copied or allocated. Not for use by two threads at once."""
+
+    def __init__(self, session: Session, core: Any):
+        self._core = core
+        self._inputs = dict(zip(session.input_names, core.inputs))
+        self._outputs = dict(zip(session.output_names, core.outputs))
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """What a run reads: the arrays that were bound, or copies of those in another order or
+        type."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """What a run writes."""
+        return self._outputs
+
+    def run(self) -> None:
+        """Returns when the outputs are complete."""
+        self._core.run()
 
 
 def in_order(names: list[str], given: Sequence[Any], named: dict[str, Any]) -> list[Any]:

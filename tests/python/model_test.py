@@ -214,6 +214,33 @@ class Sessions(unittest.TestCase):
         np.testing.assert_array_equal(session(part), session(part.copy()))
         np.testing.assert_array_equal(session(memoryview(flat)), session(flat))
 
+    def test_bound_runs_share_memory_with_the_caller(self):
+        session = graft.Session(graft.new("mlp", (4,), 2, seed=1), weights_change=True)
+        x = np.ones((3, 4), np.float32)
+        bound = session.bind(x)
+        scores = bound.outputs["logits"]
+        bound.run()
+        np.testing.assert_array_equal(scores, session(x))
+        x[:] = 2
+        bound.run()
+        np.testing.assert_array_equal(scores, session(x))
+        turned = session.bind(np.asfortranarray(x))
+        turned.inputs["input"][:] = 3
+        turned.run()
+        np.testing.assert_array_equal(turned.outputs["logits"], session(x * 1.5))
+        session.set_weights({"fc3.bias": scores[0] * 0 + 7, "fc3.weight": np.zeros((2, 128), np.float32)})
+        bound.run()
+        np.testing.assert_array_equal(scores, np.full((3, 2), 7, np.float32))
+        with self.assertRaisesRegex(graft.Error, "no weight that may change"):
+            session.set_weights({"none": x})
+
+    def test_any_value_in_place_of_the_outputs(self):
+        session = graft.Session(graft.new("mlp", (4,), 2), outputs=["relu2", "logits"])
+        self.assertEqual(session.output_names, ["relu2", "logits"])
+        hidden, logits = session(np.ones((3, 4), np.float32))
+        self.assertEqual((hidden.shape, logits.shape), ((3, 128), (3, 2)))
+        self.assertGreaterEqual(hidden.min(), 0)
+
     def test_outputs_are_ones_own(self):
         session = graft.Session(graft.new("mlp", (4,), 2))
         first = session(np.zeros((1, 4)))

@@ -96,6 +96,21 @@ TEST_F(Examples, OvernightLeavesARunThatIsShown) {
   EXPECT_THAT(seen.out, HasSubstr("  Sandal "));
 }
 
+TEST_F(Examples, ServeRunsOnSeveralThreadsAndTakesOtherWeights) {
+  const std::string net = write_lenet();
+  ASSERT_THAT(run_graft({"new", "lenet", "--seed", "9", "--out", path("other.onnx")}), Succeeds());
+  const Outcome one = run({example("serve"), net, path("other.onnx"), "1"});
+  const Outcome same = run({example("serve"), net, net, "3"});
+  ASSERT_THAT(same, Succeeds());
+  const auto after = [](const Outcome& outcome, const std::string& before) {
+    const std::size_t at = outcome.out.find(before);
+    return at == outcome.out.npos ? "none of " + before : outcome.out.substr(at + before.size(), 7);
+  };
+  EXPECT_THAT(same.out, StartsWith("3 runs at a time: "));
+  EXPECT_EQ(after(same, "time: "), after(same, "weights: "));
+  EXPECT_NE(after(one, "time: "), after(one, "weights: "));
+}
+
 TEST_F(Examples, TransferTrainsOnlyTheHead) {
   const Outcome outcome =
       run({example("transfer"), write_lenet(), "pool2", path("out.onnx"), data_, "100"});

@@ -96,6 +96,41 @@ TEST_F(Verbs, RunWritesEachOutput) {
               FailsWith(1, "no input 'y'"));
 }
 
+TEST_F(Verbs, RunWritesAnyValueInPlaceOfTheOutputs) {
+  const std::string model = write_mlp(2, 3);
+  npy::save(path("x.npy"), Tensor::from<float>({1, 1, 2, 2}, {1, 2, 3, 4}));
+  const auto run_for = [&](const char* output) {
+    return run_graft({"run", model, "--input", "input=" + path("x.npy"), "--out", path("results"),
+                      "--output", output, "--output", "logits"});
+  };
+  EXPECT_THAT(run_for("relu2").out,
+              ::testing::AllOf(HasSubstr("relu2 f32[1,128] "), HasSubstr("\nlogits f32[1,3] ")));
+  EXPECT_THAT(run_for("relu9"), FailsWith(1, "no value or node is named 'relu9'"));
+}
+
+TEST_F(Verbs, OneNumberFillsAnInputThatBecomesAConstant) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{2, 3}});
+  Value* const state = graph.add_input("state", {DType::f32, SymShape{2, 3}});
+  graph.add_output(graph.add_node("Add", "", {x, state}, {"y"})->output());
+  onnx::save(model, path("model.onnx"));
+  ASSERT_THAT(run_graft({"edit", path("model.onnx"), "--set", "state=0.5", "--out", path("m.onnx")}),
+              Succeeds());
+  EXPECT_EQ(onnx::load(path("m.onnx")).graph().inputs().size(), 1U);
+  npy::save(path("x.npy"), Tensor::zeros(DType::f32, {2, 3}));
+  ASSERT_THAT(run_graft({"run", path("m.onnx"), "--input", "x=" + path("x.npy"), "--out",
+                         path("results")}),
+              Succeeds());
+  EXPECT_THAT(npy::load(path("results/y.npy")).values<const float>(), ::testing::Each(0.5F));
+}
+
+TEST_F(Verbs, NewListsNetsALineEach) {
+  EXPECT_THAT(run_graft({"new", "--help"}).out,
+              HasSubstr("\n  bert         classes of a text of --input tokens, BERT-mini\n"));
+}
+
 TEST_F(Verbs, EditCutsAppendsAndSetsTheBatch) {
   const Outcome edited =
       run_graft({"edit", write_mlp(), "--truncate", "relu2", "--append", "linear:7:name=head",

@@ -166,7 +166,7 @@ Figures bench_inference(const Arguments& arguments, const Model& model, const Be
   if (data.graph != nullptr) {
     std::unique_ptr<Graph> graph =
         inference_graph(inference_form(model).graph(), data.types, *options.device);
-    if (is_one_plan(*graph)) {
+    if (first_unplanned(*graph) == nullptr) {
       return bench_plan(arguments, std::move(graph), options, data.tensors(), since_load);
     }
   }

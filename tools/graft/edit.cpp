@@ -53,9 +53,11 @@ Tensor parse_value(const Value& input, const std::string& list) {
   const auto count = static_cast<std::int64_t>(numbers->size());
   const std::optional<Shape> shape = input.shape() ? input.shape()->known() : std::nullopt;
   const bool fits = shape && shape->size() == count;
-  const Tensor exact = Tensor::from(fits ? *shape : Shape{count}, *numbers);
+  const bool fills = shape && shape->size() > 1 && count == 1;
+  const Tensor exact = fills ? Tensor::full(DType::f64, *shape, numbers->front())
+                             : Tensor::from(fits ? *shape : Shape{count}, *numbers);
   const Tensor value = exact.cast(type);
-  if (is_integer(type) && to_double(value) != *numbers) {
+  if (is_integer(type) && to_double(value) != to_double(exact)) {
     fail(ErrorKind::argument, "--set ", input.name(), "=", list, ": does not fit ", type);
   }
   return value;
@@ -113,7 +115,8 @@ Run add_edit(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   app.add_option("--set", arguments->set,
-                 "make an input a constant, and take the branches that it chooses")
+                 "make an input a constant, which one number fills, and take the branches "
+                 "that it chooses")
       ->type_name("NAME=VALUE");
   add_arguments(app, arguments->surgery);
   add_arguments(app, arguments->repair);

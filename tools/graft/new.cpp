@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "core/layers/nets.h"
@@ -37,13 +38,16 @@ ExitCode make(const Arguments& arguments) {
 
 Run add_new(CLI::App& app) {
   const auto arguments = std::make_shared<Arguments>();
-  std::string list;
+  constexpr std::size_t kColumn = 13;
+  std::string list = "nets:";
   std::vector<std::string> names;
   for (const Net& net : nets()) {
     names.emplace_back(net.name);
-    list += text(list.empty() ? "" : "; ", net.name, ": ", net.description);
+    const std::string space(kColumn - std::min(kColumn - 1, net.name.size()), ' ');
+    list += text("\n  ", net.name, space, net.description);
   }
-  app.add_option("NAME", arguments->net, list)->required()->type_name(one_of(names));
+  app.add_option("NAME", arguments->net, "a net, see below")->required()->type_name(one_of(names));
+  app.footer(list);
   app.add_option("--input", arguments->input, "shape of a sample, without the batch")
       ->type_name("SHAPE")
       ->capture_default_str();

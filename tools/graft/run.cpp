@@ -26,6 +26,7 @@ struct Arguments {
   std::string model;
   std::vector<std::string> inputs;
   std::string folder;  // of inputs
+  std::vector<std::string> outputs;
   std::string out;
   ComputeArguments compute;
   bool json = false;
@@ -150,7 +151,8 @@ ExitCode run(const Arguments& arguments) {
   const Model model = onnx::load(arguments.model);
   make_folder(arguments.out);
   const SessionOptions options{.device = &device(arguments.compute.device),
-                               .fallback = arguments.compute.fallback};
+                               .fallback = arguments.compute.fallback,
+                               .outputs = arguments.outputs};
   const Ready ready = make_ready(arguments, model);
   Session session(model_with_gradients(ready.model, in_order(ready)), options);
   const std::vector<Datum> outputs = session.run_data(ready.inputs);
@@ -174,6 +176,11 @@ Run add_run(CLI::App& app) {
                  "a folder of input_0.pb, ... or NAME.npy, or of test_data_set_*")
       ->type_name("DIR")
       ->excludes("--input");
+  app.add_option(
+         "--output", arguments->outputs,
+         "a value anywhere in the graph, or a node, to write in place of the model's outputs; "
+         "once a value")
+      ->type_name("NAME");
   app.add_option("--out,-o", arguments->out, "the folder that gets a file an output")
       ->required()
       ->type_name("DIR");

@@ -125,6 +125,33 @@ TEST_P(ChangeBatch, FreesRecurrentStates) {
   expect_same_for_samples(e.with(y), batch, 1);
 }
 
+/// As PyTorch's older exporter writes the zeros that a GRU starts with: made for one batch, and
+/// then expanded to what it computes from the input.
+TEST_P(ChangeBatch, FreesWhatIsExpandedFromTheOldBatch) {
+  const std::int64_t batch = GetParam();
+  Export e({batch, 2});
+  const Expr rows = e.constant(Tensor::full(DType::f32, {1, batch, 2}, 0.5));
+  const Expr size = call("Gather", {call("Shape", {e.x()}), e.constant(ints({0}))});
+  const Expr dims =
+      call("Concat", {e.constant(ints({3})), size, e.constant(ints({2}))}, {{"axis", 0}});
+  expect_same_for_samples(e.with(call("Expand", {rows, dims}) * e.x()), batch, 1);
+}
+
+/// A model whose caller keeps the recurrent state: [directions or layers,N,hidden].
+TEST(ChangeBatch, FindsTheBatchOfStatesInTheirSecondAxis) {
+  for (const bool is_named : {false, true}) {
+    const Dim batch = is_named ? Dim("batch") : Dim(1);
+    Export e({1, 3});
+    Graph& graph = e.model.graph();
+    graph.inputs()[0]->set_type({DType::f32, SymShape{batch, 3}});
+    Value* const state = graph.add_input("state", {DType::f32, SymShape{2, batch, 3}});
+    Model model = e.with(e.builder.expr(state) * e.x());
+    edit::change_batch(model, 4);
+    EXPECT_EQ(*model.graph().inputs()[0]->shape(), (SymShape{4, 3}));
+    EXPECT_EQ(*model.graph().inputs()[1]->shape(), (SymShape{2, 4, 3}));
+  }
+}
+
 TEST_P(ChangeBatch, RepeatsATokenForEachSample) {
   const std::int64_t batch = GetParam();
   for (const bool is_folded : {false, true}) {
@@ -160,6 +187,36 @@ TEST_P(ChangeBatch, FreesSizesOfResizeAndExpand) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Exported, ChangeBatch, testing::Values(1, 2));
+
+/// The input's batch was declared open, but the exporter has computed one shape ahead.
+TEST(ChangeBatch, FindsTheBatchInAFileThatSaysItIsOpen) {
+  Export e({4, 6});
+  const Expr heads = transpose(e.shaped(e.x(), {8, 3, 1}), {0, 2, 1});
+  const Model closed = e.with(e.shaped(matmul(heads, e.weight({3, 3}, 1)), {4, 6}));
+  Model open = closed.clone();
+  open.graph().inputs()[0]->set_type({DType::f32, SymShape{Dim("N"), 6}});
+  open.graph().outputs()[0]->set_type({DType::f32, SymShape{Dim("N"), 6}});
+  const Tensor three = numbers({3, 6}, 5);
+  for (const std::optional<std::int64_t> batch : {std::optional<std::int64_t>(3), {}}) {
+    Model from_open = open.clone();
+    edit::change_batch(from_open, batch);
+    verify(from_open);
+    Model from_closed = closed.clone();
+    edit::change_batch(from_closed, batch);
+    EXPECT_TRUE(
+        equal_bits(Session(from_open).run({three}).at(0), Session(from_closed).run({three}).at(0)));
+  }
+}
+
+TEST(ChangeBatchRefuses, ABatchThatAnOpenModelDoesNotTake) {
+  Export e({4, 6});
+  Model model = e.with(e.shaped(e.x(), {-1, 4}));  // any even number of samples
+  model.graph().inputs()[0]->set_type({DType::f32, SymShape{Dim("N"), 6}});
+  EXPECT_THAT(error_of([&] { edit::change_batch(model, 3); }).what(),
+              HasSubstr("set_batch: the model does not take a batch of 3: Reshape node"));
+  edit::change_batch(model, 2);
+  EXPECT_EQ(Session(model).run({numbers({2, 6}, 1)}).at(0).shape(), Shape({3, 4}));
+}
 
 TEST(ChangeBatchRefuses, WhatMixesSamples) {
   Export e({2, 3});

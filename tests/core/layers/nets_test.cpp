@@ -35,12 +35,26 @@ TEST(Nets, HaveTheParametersThatTheirPapersCount) {
   EXPECT_EQ(parameter_count(make_net("resnet18", {3, 32, 32}, 10)), 11'173'962);
   // As torchvision counts.
   EXPECT_EQ(parameter_count(make_net("mobilenetv2", {3, 224, 224}, 1000)), 3'504'872);
+  // As DeiT counts its smallest; as torchvision counts a VisionTransformer of these sizes.
+  EXPECT_EQ(parameter_count(make_net("vit", {3, 224, 224}, 1000)) + 192 + 197 * 192, 5'717'416);
+  EXPECT_EQ(parameter_count(make_net("unet", {3, 32, 32}, 2)), 31'037'698);
   // 269,722 with option A, and projections of 16*32 + 64 and 32*64 + 128.
   EXPECT_EQ(parameter_count(make_net("resnet20", {3, 32, 32}, 10)), 272'474);
 }
 
-TEST(Nets, HaveANamedBatchAndLogits) {
+/// Nets that give a number a class for an image.
+std::vector<Net> classifiers() {
+  const std::set<std::string_view> others{"unet", "tinyyolov2", "crnn"};
+  std::vector<Net> found;
   for (const Net& net : nets()) {
+    if (!net.takes_tokens && !others.contains(net.name)) found.push_back(net);
+  }
+  return found;
+}
+
+TEST(Nets, HaveANamedBatchAndLogits) {
+  EXPECT_EQ(classifiers().size(), 9U);
+  for (const Net& net : classifiers()) {
     const Model model = make_net(net.name, {3, 32, 32}, 7);
     const Graph& graph = model.graph();
     ASSERT_EQ(graph.inputs().size(), 1U) << net.name;
@@ -56,8 +70,22 @@ TEST(Nets, HaveANamedBatchAndLogits) {
   }
 }
 
+TEST(Nets, GiveWhatTheirTaskWants) {
+  const auto output_of = [](const char* net, const Shape& input, std::int64_t classes) {
+    const Model model = make_net(net, input, classes);
+    verify(model);
+    EXPECT_EQ(model.graph().inputs()[0]->dtype(), input.rank() == 1 ? DType::i64 : DType::f32);
+    return *model.graph().outputs()[0]->shape();
+  };
+  EXPECT_EQ(output_of("unet", {1, 32, 48}, 3), (SymShape{Dim("N"), 3, 32, 48}));
+  EXPECT_EQ(output_of("tinyyolov2", {3, 64, 96}, 20), (SymShape{Dim("N"), 125, 2, 3}));
+  EXPECT_EQ(output_of("crnn", {1, 32, 100}, 37), (SymShape{26, Dim("N"), 37}));
+  EXPECT_EQ(output_of("bert", {24}, 3), (SymShape{Dim("N"), 3}));
+  EXPECT_EQ(output_of("gpt", {24}, 50), (SymShape{Dim("N"), 24, 50}));
+}
+
 TEST(Nets, Run) {
-  for (const Net& net : nets()) {
+  for (const Net& net : classifiers()) {
     Session session(make_net(net.name, {3, 32, 32}, 7, 1));
     const Tensor logits =
         session.run(std::vector{Tensor::full(DType::f32, {2, 3, 32, 32}, 0.5)}).at(0);
@@ -91,10 +119,18 @@ TEST(Nets, RefuseWhatTheyCannotTake) {
   EXPECT_EQ(kind_of([] { make_net("mlp", {}, 2); }), ErrorKind::argument);
   EXPECT_EQ(kind_of([] { make_net("mlp", {3, 0}, 2); }), ErrorKind::argument);
   EXPECT_EQ(kind_of([] { make_net("lenet", {784}, 10); }), ErrorKind::shape);
-  for (const char* net : {"lenet", "resnet18", "resnet20", "mobilenetv2"}) {
+  for (const char* net : {"lenet", "resnet18", "resnet20", "mobilenetv2", "vgg11", "vgg16", "unet",
+                          "vit", "tinyyolov2", "iresnet18", "crnn", "bert", "gpt"}) {
     EXPECT_EQ(kind_of([&] { make_net(net, {64, 64}, 10); }), ErrorKind::shape) << net;
   }
   EXPECT_EQ(kind_of([] { make_net("lenet", {1, 8, 8}, 10); }), ErrorKind::shape);
+  EXPECT_EQ(kind_of([] { make_net("vgg11", {3, 16, 16}, 10); }), ErrorKind::shape);
+  const auto refusal = [](const char* net, const Shape& input) {
+    return std::string(error_of([&] { make_net(net, input, 10); }).what());
+  };
+  EXPECT_THAT(refusal("unet", {3, 40, 32}), HasSubstr("sides of 40 and 32 pixels, wanted multi"));
+  EXPECT_THAT(refusal("crnn", {1, 28, 100}), HasSubstr("an image of height 28, wanted 32"));
+  EXPECT_THAT(refusal("gpt", {3, 32, 32}), HasSubstr("is no text, wanted its length, such as 64"));
   EXPECT_EQ(kind_of([] { make_net("resnet18", {}, 10); }), ErrorKind::argument);
   EXPECT_EQ(parameter_count(make_net("mlp", {4}, 2)), 4 * 256 + 256 + 256 * 128 + 128 + 258);
 }

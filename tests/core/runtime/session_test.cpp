@@ -103,13 +103,56 @@ TEST(Session, ServesSeveralThreads) {
   second.join();
 }
 
+TEST(Session, GivesAnyValueInPlaceOfTheOutputs) {
+  const Model model = make_model();
+  const std::string inner = model.graph().outputs().front()->producer()->input(1)->name();
+  const std::string last = model.graph().outputs().front()->name();
+  Session session(model, {.outputs = {last, inner, "x", "w"}});
+  EXPECT_THAT(session.output_names(), ElementsAre(last, inner, "x", "w"));
+  const auto values = session.run({Tensor::from<float>({1, 2}, {1, 4})});
+  ASSERT_EQ(values.size(), 4U);
+  EXPECT_THAT(values[0].values<const float>(), ElementsAre(14));
+  EXPECT_EQ(values[1].shape(), Shape({2, 1}));
+  EXPECT_THAT(values[1].values<const float>(), ElementsAre(2, 3));
+  EXPECT_THAT(values[2].values<const float>(), ElementsAre(1, 4));
+  EXPECT_THAT(values[3].values<const float>(), ElementsAre(2, 3));
+  EXPECT_EQ(Session(model).output_names().size(), 1U) << "the model has the outputs that it had";
+  EXPECT_THAT(error_of([&] { Session(model, {.outputs = {"ww"}}); }).what(),
+              HasSubstr("session: no value or node is named 'ww'"));
+}
+
+TEST(Session, SetsWeightsForRunsOfAllKinds) {
+  const Model model = make_model();
+  Session session(model, {.weights_change = true});
+  const Tensor x = Tensor::from<float>({1, 2}, {1, 1});
+  BoundRun bound = session.bind({x});
+  EXPECT_EQ(value_of(session, x), 5);
+  session.set_weights({{"w", Tensor::from<float>({1, 2}, {7, 1})}});
+  bound.run();
+  EXPECT_EQ(bound.outputs().front().values<const float>()[0], 8);
+  EXPECT_EQ(value_of(session, x), 8);
+  EXPECT_EQ(model.graph().find("w")->initializer().values<const float>()[0], 7);
+
+  const auto fails = [&](const std::string& name, const Tensor& tensor) {
+    return std::string(error_of([&] { session.set_weights({{name, tensor}}); }).what());
+  };
+  EXPECT_THAT(fails("v", x), HasSubstr("'v' is no weight that may change"));
+  EXPECT_THAT(fails("w", Tensor::zeros(DType::f32, {2, 1})),
+              HasSubstr("weight 'w' is f32[1,2], got f32[2,1]"));
+  Session fixed(model);
+  EXPECT_THAT(error_of([&] {
+                fixed.set_weights({{"w", x}});
+              }).what(),
+              HasSubstr("SessionOptions::weights_change"));
+}
+
 TEST(Session, WhatDoesNotFitIsNamed) {
   Session session(make_model());
   const Tensor x = Tensor::zeros(DType::f32, {1, 2});
   const auto fails = [&](const std::map<std::string, Tensor>& inputs) {
     return std::string(error_of([&] { session.run(inputs); }).what());
   };
-  EXPECT_THAT(fails({{"z", x}}), HasSubstr("no input 'z'; its inputs: x"));
+  EXPECT_THAT(fails({{"z", x}}), HasSubstr("no input 'z'; its inputs: 'x'"));
   EXPECT_THAT(fails({}), HasSubstr("no tensor for input 'x'"));
   EXPECT_THAT(fails({{"x", Tensor::zeros(DType::f32, {1, 3})}}),
               HasSubstr("input 'x' is f32[N,2], got f32[1,3]"));
