@@ -1,5 +1,7 @@
 #include "core/device/device.h"
 
+#include <cstdlib>
+
 #include "core/base/error.h"
 #include "core/device/cuda_devices.h"
 
@@ -19,7 +21,11 @@ const std::vector<Device*>& devices() {
 }
 
 Device& device(std::string_view name) {
-  if (name == "auto") return cpu();
+  if (name == "auto") {
+    const char* const chosen = std::getenv("GRAFT_DEVICE");
+    const bool is_chosen = chosen != nullptr && *chosen != '\0' && chosen != name;
+    return is_chosen ? device(chosen) : cpu();
+  }
   const std::string_view wanted = name == "cuda" ? "cuda:0" : name;
   std::string valid = "auto";
   for (Device* candidate : devices()) {

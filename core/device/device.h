@@ -88,8 +88,8 @@ Device& cpu();
 /// All devices of this machine that this build has kernels for, the CPU first.
 const std::vector<Device*>& devices();
 
-/// The device of that name; "cuda" is the first card, "auto" the fastest device that every net runs
-/// on, which is the CPU.
+/// The device of that name; "cuda" is the first card, "auto" the one that the environment names as
+/// GRAFT_DEVICE, else the CPU.
 /// Throws Error{device} for another name; the message lists the valid ones.
 Device& device(std::string_view name);
 

@@ -109,6 +109,11 @@ bool fuse_layer_norm(Graph& graph);
 /// each is: fewer values are kept for the gradient. All shapes of what it replaces must be known.
 bool name_activations(Graph& graph);
 
+/// Lets a MaxPool behind a convolution add its bias and apply the Relu behind the pool, as a
+/// MaxPoolWithArgmax: three kernels less on cards, one of them the gradient of the Relu. Before
+/// gradients are made.
+bool fuse_pools(Graph& graph);
+
 /// Replaces MaxPool by MaxPoolWithArgmax, whose gradient reads a byte for each result in place of
 /// what was pooled. Before gradients are made.
 bool keep_argmax(Graph& graph);
@@ -143,8 +148,10 @@ bool add_in_products(Graph& graph);
 
 /// Makes one node of a product that only computes the gradient of a parameter and the update that
 /// reads it, where that pays: the gradient is then made and used piece by piece, or, for plain SGD,
-/// added to the parameter at once. All shapes of what it replaces must be known.
-bool fuse_product_updates(Graph& graph);
+/// added to the parameter at once. On cards, of an update and a sum of few rows as well, the
+/// gradient of a bias; those updates still run together with others. All shapes of what it replaces
+/// must be known.
+bool fuse_product_updates(Graph& graph, Device& device);
 
 /// Chooses the layout in which the plan keeps each image [N, C, spatial...] (Value::layout), and
 /// adds Relayout nodes where layouts meet. All shapes must be known.

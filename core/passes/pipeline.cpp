@@ -35,6 +35,12 @@ bool on_cpu(Graph& graph, PassContext& context) {
   return context.device.kind() == DeviceKind::cpu && on<kPass>(graph, context);
 }
 
+/// A pass for cards alone, where a launch costs as much as a small kernel.
+template <auto kPass>
+bool on_cards(Graph& graph, PassContext& context) {
+  return context.device.kind() != DeviceKind::cpu && on<kPass>(graph, context);
+}
+
 /// A list as a pass of another.
 template <const Pipeline& kPipeline>
 bool all(Graph& graph, PassContext& context) {
@@ -143,6 +149,10 @@ constexpr Pass kTrainingFormPasses[] = {
 constexpr Pass kForwardWithLossPasses[] = {
     {"decompose", on<decompose>},
     {"forward", all<kForward>},
+    {.name = "fuse_pools",
+     .run = on_cards<fuse_pools>,
+     .purpose = kForTraining,
+     .makes = "MaxPoolWithArgmax"},
     {.name = "keep_argmax",
      .run = on<keep_argmax>,
      .purpose = kForTraining,

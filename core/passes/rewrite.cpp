@@ -16,6 +16,7 @@ constexpr std::array kPasses{
     RewritePass{"fuse_layer_norm", fuse_layer_norm_rewrites},
     RewritePass{"name_activations", name_activations_rewrites},
     RewritePass{"pool_before_relu", pool_before_relu_rewrites},
+    RewritePass{"fuse_pools", fuse_pools_rewrites},
     RewritePass{"keep_argmax", keep_argmax_rewrites},
     RewritePass{"split_stacks", split_stacks_rewrites},
     RewritePass{"add_in_products", add_in_products_rewrites},

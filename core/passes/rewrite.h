@@ -90,6 +90,7 @@ std::span<const Rewrite> fold_batch_norm_rewrites();
 std::span<const Rewrite> fuse_layer_norm_rewrites();
 std::span<const Rewrite> name_activations_rewrites();
 std::span<const Rewrite> pool_before_relu_rewrites();
+std::span<const Rewrite> fuse_pools_rewrites();
 std::span<const Rewrite> keep_argmax_rewrites();
 std::span<const Rewrite> split_stacks_rewrites();
 std::span<const Rewrite> add_in_products_rewrites();

@@ -58,9 +58,16 @@ bool may_join(const PlannedStep& step) {
   return !step.has_workspace && only_updates(*step.node);
 }
 
+/// Of a matrix: a vector's is summed on the way.
 bool makes_its_gradient(const Node& node) {
   const OpDef* const def = OpRegistry::instance().find(node);
-  return def != nullptr && def->multiply_adds != nullptr;
+  return def != nullptr && def->multiply_adds != nullptr && node.input(0)->known_shape().rank() > 1;
+}
+
+/// An update and its product form go by one name.
+std::string_view rule_of(const Node& node) {
+  const OpDef* const def = OpRegistry::instance().find(node);
+  return def == nullptr || def->product_form.op.empty() ? node.op_type() : def->product_form.op;
 }
 
 }  // namespace
@@ -72,7 +79,7 @@ std::vector<std::size_t> update_runs(std::span<const PlannedStep> steps) {
     Run run;
     if (may_join(steps[first])) run.add(*steps[first].node);
     while (end < steps.size() && may_join(steps[first]) && may_join(steps[end]) &&
-           steps[end].node->is(steps[first].node->op_type(), steps[first].node->domain()) &&
+           rule_of(*steps[end].node) == rule_of(*steps[first].node) &&
            run.takes(*steps[end].node)) {
       run.add(*steps[end++].node);
     }

@@ -15,12 +15,12 @@ struct PlannedStep {
 };
 
 /// Which steps that follow one another a device may take together (core/ops/together.h): updates by
-/// one op without a workspace, of which none reads or writes what another writes. For each step the
-/// end of the run that begins there; its own end if none does.
+/// one rule without a workspace, of which none reads or writes what another writes. For each step
+/// the end of the run that begins there; its own end if none does.
 std::vector<std::size_t> update_runs(std::span<const PlannedStep> steps);
 
 /// Lets updates stand at the end, behind everything that needs none of them, so that runs of them
-/// are long. Those that make their gradient themselves stay where they are.
+/// are long. Those that make the gradient of a matrix themselves stay where they are.
 void gather_updates(Graph& graph);
 
 }  // namespace graft

@@ -34,6 +34,9 @@ constexpr std::array kLinkRows{
     LinkRow{"Sub", "", LinkOp::subtract},
     LinkRow{"Mul", "", LinkOp::multiply},
     LinkRow{"Div", "", LinkOp::divide},
+    LinkRow{"Max", "", LinkOp::larger},
+    LinkRow{"Min", "", LinkOp::smaller},
+    LinkRow{"Sum", "", LinkOp::add},
     LinkRow{"Neg", "", LinkOp::negate},
     LinkRow{"Abs", "", LinkOp::absolute},
     LinkRow{"Sqrt", "", LinkOp::square_root},
@@ -92,12 +95,20 @@ constexpr std::array kLinkRows{
     LinkRow{"Where", "", LinkOp::choose},
 };
 
+bool is_variadic(const Node& node) {
+  return node.is("Max") || node.is("Min") || node.is("Sum");
+}
+
 std::optional<ChainLink> link_of(const Node& node) {
   const auto row = std::ranges::find_if(kLinkRows, [&](const LinkRow& one) {
     return one.op == node.op_type() && one.domain == node.domain();
   });
   if (row == kLinkRows.end()) return std::nullopt;
   ChainLink link{.op = row->link};
+  if (is_variadic(node)) {
+    if (node.input_count() > 2) return std::nullopt;
+    if (node.input_count() == 1) link.op = LinkOp::copy;
+  }
   const Attributes& a = node.attributes;
   if (!row->p.empty()) link.p = a.get_float(row->p, row->p_default);
   if (!row->q.empty()) link.q = a.get_float(row->q, row->q_default);

@@ -46,6 +46,12 @@ __device__ Four apply(const ChainLink& one, const Four& x4, const Four& y4, cons
       return link::each(x4, y4, z4, [](float x, float, float) { return ceilf(x); });
     case LinkOp::round:
       return link::each(x4, y4, z4, [](float x, float, float) { return rintf(x); });
+    case LinkOp::larger:  // NaN wins
+      return link::each(x4, y4, z4,
+                        [](float x, float y, float) { return x > y || x != x ? x : y; });
+    case LinkOp::smaller:
+      return link::each(x4, y4, z4,
+                        [](float x, float y, float) { return x < y || x != x ? x : y; });
     case LinkOp::power:
       return link::each(x4, y4, z4, [](float x, float y, float) { return powf(x, y); });
     case LinkOp::tanh:

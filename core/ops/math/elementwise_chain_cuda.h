@@ -14,6 +14,8 @@ enum class LinkOp : std::int16_t {
   subtract,
   multiply,
   divide,
+  larger,
+  smaller,
   negate,
   absolute,
   square_root,

@@ -4,6 +4,7 @@
 #include "core/ops/kernels/window.h"
 #include "core/ops/pool/pool_infer.h"
 #include "core/ops/pool/pool_lowering.h"
+#include "core/ops/pool/pool_rows.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -32,7 +33,8 @@ SymShape pooled_shape(const Node& node, const SymShape& x) {
   return y;
 }
 
-/// Output 1, if there is one, holds indices.
+}  // namespace
+
 void infer_with_indices(InferContext& context, DType indices) {
   context.require_rank(0, 3, 64);
   const std::int64_t order = context.attributes().get_int("storage_order", 0);
@@ -44,8 +46,6 @@ void infer_with_indices(InferContext& context, DType indices) {
   context.set_output(0, context.dtype(0), y);
   context.set_output(1, indices, y);
 }
-
-}  // namespace
 
 void infer_pool(InferContext& context) {
   infer_with_indices(context, DType::i64);
@@ -64,10 +64,7 @@ void infer_global_pool(InferContext& context) {
   context.set_output(0, context.dtype(0), y);
 }
 
-namespace {
-
-/// dy must be what pooling `x` gives.
-void check_gradient(const InferContext& context, const SymShape& x, int dy_index) {
+void check_pool_gradient(const InferContext& context, const SymShape& x, int dy_index) {
   if (x.rank() < 3) context.fail(ErrorKind::shape, "shape ", x, " has no spatial axis");
   const SymShape y = pooled_shape(context.node(), x);
   const SymShape* const dy = context.shape(dy_index);
@@ -79,37 +76,18 @@ void check_gradient(const InferContext& context, const SymShape& x, int dy_index
   }
 }
 
+namespace {
+
 void infer_max_pool_grad(InferContext& context) {
   context.require_same_dtype({0, 1});
   context.require_rank(0, 3, 64);
-  if (context.shape(0) != nullptr) check_gradient(context, *context.shape(0), 1);
+  if (context.shape(0) != nullptr) check_pool_gradient(context, *context.shape(0), 1);
   context.copy_type(0);
-}
-
-void infer_max_pool_with_argmax(InferContext& context) {
-  constexpr std::int64_t kMostElements = 256;
-  const std::int64_t elements = Shape(context.attributes().get_ints("kernel_shape")).size();
-  if (elements > kMostElements) {
-    context.fail(ErrorKind::shape, "a window has ", elements, " elements, of which a byte names ",
-                 kMostElements);
-  }
-  infer_with_indices(context, DType::u8);
-}
-
-/// dx has the attribute `shape`.
-void infer_max_pool_grad_with_argmax(InferContext& context) {
-  const Shape x(context.attributes().get_ints("shape"));
-  for (const int i : {0, 1}) check_gradient(context, x, i);
-  const DType argmax = context.dtype(1);
-  if (argmax != DType::u8 && argmax != DType::undefined) {
-    context.fail(ErrorKind::type, "argmax is of type ", argmax, ", wanted ", DType::u8);
-  }
-  context.set_output(0, context.dtype(0), SymShape(x));
 }
 
 void infer_average_pool_grad(InferContext& context) {
   const Shape x(context.attributes().get_ints("shape"));
-  check_gradient(context, x, 0);
+  check_pool_gradient(context, x, 0);
   context.set_output(0, context.dtype(0), SymShape(x));
 }
 
@@ -117,11 +95,6 @@ std::vector<Expr> max_pool_rule(const Gradient& g) {
   Attributes attributes = g.attributes();
   attributes.erase("storage_order");
   return {call_internal("MaxPoolGrad", {g.x(), g.dy()}, attributes)};
-}
-
-std::vector<Expr> max_pool_with_argmax_rule(const Gradient& g) {
-  return {call_internal("MaxPoolGradWithArgmax", {g.dy(), g.y(1)},
-                        with_shape(g.attributes(), g.x().shape()))};
 }
 
 std::vector<Expr> average_pool_rule(const Gradient& g) {
@@ -152,89 +125,14 @@ std::vector<Expr> global_max_pool_rule(const Gradient& g) {
   return {reshape(dx, shape)};
 }
 
-std::vector<AttributeDef> pool_attributes(std::initializer_list<AttributeDef> more) {
-  std::vector<AttributeDef> attributes{
-      {"auto_pad", AttributeType::text},      {"ceil_mode", AttributeType::integer},
-      {"dilations", AttributeType::integers}, {"kernel_shape", AttributeType::integers, true},
-      {"pads", AttributeType::integers},      {"strides", AttributeType::integers}};
-  attributes.insert(attributes.end(), more);
-  return attributes;
-}
-
-/// One call: shapes of x and y, and attributes. Forward and gradient samples share them.
-struct Case {
-  std::string name;
-  Shape x;
-  Shape y;
-  Attributes attributes;
-};
-
-std::vector<Case> cases() {
-  const Ints two{2, 2};
-  const Ints three{3, 3};
-  const auto same = [&](const char* mode) {
-    return Attributes{{"kernel_shape", three}, {"strides", two}, {"auto_pad", mode}};
-  };
-  return {
-      {"two_by_two", {2, 3, 6, 8}, {2, 3, 3, 4}, {{"kernel_shape", two}, {"strides", two}}},
-      {"rest", {1, 2, 7, 5}, {1, 2, 3, 2}, {{"kernel_shape", two}, {"strides", two}}},
-      {"overlapping", {2, 2, 5, 6}, {2, 2, 3, 4}, {{"kernel_shape", three}}},
-      {"padded",
-       {1, 3, 9, 11},
-       {1, 3, 5, 6},
-       {{"kernel_shape", three}, {"strides", two}, {"pads", Ints{1, 1, 1, 1}}}},
-      {"asymmetric",
-       {1, 2, 5, 6},
-       {1, 2, 5, 3},
-       {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{1, 2}}, {"pads", Ints{0, 1, 2, 0}}}},
-      {"ceil",
-       {1, 2, 6, 7},
-       {1, 2, 3, 3},
-       {{"kernel_shape", three}, {"strides", two}, {"ceil_mode", 1}}},
-      {"ceil_padded",
-       {1, 2, 4, 5},
-       {1, 2, 2, 3},
-       {{"kernel_shape", three},
-        {"strides", Ints{3, 2}},
-        {"pads", Ints{1, 1, 1, 1}},
-        {"ceil_mode", 1}}},
-      {"dilated",
-       {1, 2, 8, 9},
-       {1, 2, 4, 4},
-       {{"kernel_shape", Ints{3, 2}},
-        {"dilations", Ints{2, 3}},
-        {"strides", Ints{1, 2}},
-        {"pads", Ints{0, 1, 0, 0}}}},
-      {"same_upper", {1, 2, 5, 6}, {1, 2, 3, 3}, same("SAME_UPPER")},
-      {"same_lower", {1, 2, 6, 5}, {1, 2, 3, 3}, same("SAME_LOWER")},
-      {"valid", {1, 2, 6, 7}, {1, 2, 2, 3}, same("VALID")},
-      {"one_axis", {2, 3, 9}, {2, 3, 4}, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}}},
-      {"three_axes",
-       {1, 2, 4, 5, 6},
-       {1, 2, 3, 2, 6},
-       {{"kernel_shape", Ints{2, 2, 3}},
-        {"strides", Ints{1, 2, 1}},
-        {"pads", Ints{0, 0, 1, 0, 0, 1}}}},
-      {"one_element", {1, 1, 1, 1}, {1, 1, 1, 1}, {{"kernel_shape", Ints{1, 1}}}},
-      {"empty_batch", {0, 2, 4, 4}, {0, 2, 2, 2}, {{"kernel_shape", two}, {"strides", two}}},
-      {"wide", {2, 2, 3, 200}, {2, 2, 1, 198}, {{"kernel_shape", three}}},
-      {"many", {4, 24, 24, 26}, {4, 24, 12, 13}, {{"kernel_shape", two}, {"strides", two}}},
-  };
-}
-
-/// Values far enough apart that differences do not change which is the greatest.
-SampleInput distinct(const Shape& shape) {
-  return {.shape = shape, .low = -50.0, .high = 50.0, .distinct = true};
-}
-
 std::vector<Sample> max_pool_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
-    samples.push_back({c.name, {distinct(c.x)}, c.attributes});
-    samples.push_back({c.name + "_indices", {distinct(c.x)}, c.attributes, 2});
+  for (const PoolCase& c : pool_cases()) {
+    samples.push_back({c.name, {distinct_image(c.x)}, c.attributes});
+    samples.push_back({c.name + "_indices", {distinct_image(c.x)}, c.attributes, 2});
   }
   samples.push_back({"column_major",
-                     {distinct({2, 2, 4, 6})},
+                     {distinct_image({2, 2, 4, 6})},
                      {{"kernel_shape", Ints{2, 3}}, {"storage_order", 1}},
                      2});
   return samples;
@@ -242,30 +140,15 @@ std::vector<Sample> max_pool_samples() {
 
 std::vector<Sample> max_pool_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
-    samples.push_back({c.name, {distinct(c.x), {.shape = c.y}}, c.attributes});
-  }
-  return samples;
-}
-
-std::vector<Sample> max_pool_with_argmax_samples() {
-  std::vector<Sample> samples;
-  for (const Case& c : cases()) samples.push_back({c.name, {distinct(c.x)}, c.attributes, 2});
-  return samples;
-}
-
-std::vector<Sample> max_pool_grad_with_argmax_samples() {
-  std::vector<Sample> samples;
-  for (const Case& c : cases()) {
-    const SampleInput argmax{.shape = c.y, .low = 0.0, .high = 3.0, .dtype = DType::u8};
-    samples.push_back({c.name, {{.shape = c.y}, argmax}, with_shape(c.attributes, c.x)});
+  for (const PoolCase& c : pool_cases()) {
+    samples.push_back({c.name, {distinct_image(c.x), {.shape = c.y}}, c.attributes});
   }
   return samples;
 }
 
 std::vector<Sample> average_pool_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const PoolCase& c : pool_cases()) {
     samples.push_back({c.name, {{.shape = c.x}}, c.attributes});
     Attributes including = c.attributes;
     including.set({"count_include_pad", 1});
@@ -276,7 +159,7 @@ std::vector<Sample> average_pool_samples() {
 
 std::vector<Sample> average_pool_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const PoolCase& c : pool_cases()) {
     Attributes attributes = with_shape(c.attributes, c.x);
     samples.push_back({c.name, {{.shape = c.y}}, attributes});
     attributes.set({"count_include_pad", 1});
@@ -286,10 +169,13 @@ std::vector<Sample> average_pool_grad_samples() {
 }
 
 std::vector<Sample> global_pool_samples() {
-  return {{"image", {distinct({2, 3, 5, 7})}},     {"line", {distinct({2, 3, 33})}},
-          {"volume", {distinct({1, 2, 3, 4, 5})}}, {"no_spatial_axis", {distinct({3, 4})}},
-          {"one_pixel", {distinct({2, 3, 1, 1})}}, {"empty_batch", {distinct({0, 3, 2, 2})}},
-          {"many", {distinct({8, 40, 9, 11})}}};
+  return {{"image", {distinct_image({2, 3, 5, 7})}},
+          {"line", {distinct_image({2, 3, 33})}},
+          {"volume", {distinct_image({1, 2, 3, 4, 5})}},
+          {"no_spatial_axis", {distinct_image({3, 4})}},
+          {"one_pixel", {distinct_image({2, 3, 1, 1})}},
+          {"empty_batch", {distinct_image({0, 3, 2, 2})}},
+          {"many", {distinct_image({8, 40, 9, 11})}}};
 }
 
 void register_average_and_global_pools(OpRegistry& registry) {
@@ -335,30 +221,6 @@ void register_average_and_global_pools(OpRegistry& registry) {
                 .samples = global_pool_samples});
 }
 
-/// MaxPool for training: argmax says which of the window's elements within the image is the first
-/// maximum, counted in row-major order. The gradient reads these bytes in place of x. For windows
-/// of at most 256 elements.
-void register_pools_with_argmax(OpRegistry& registry) {
-  registry.add({.name = "MaxPoolWithArgmax",
-                .domain = kInternalDomain,
-                .inputs = {{"x"}},
-                .outputs = {{"y"}, {"argmax"}},
-                .attributes = pool_attributes({}),
-                .infer = infer_max_pool_with_argmax,
-                .layout = {LayoutRule::Kind::together, {0}, {0, 1}},
-                .backward = max_pool_with_argmax_rule,
-                .samples = max_pool_with_argmax_samples});
-  registry.add({.name = "MaxPoolGradWithArgmax",
-                .domain = kInternalDomain,
-                .inputs = {{"dy"}, {"argmax"}},
-                .outputs = {{"dx"}},
-                .attributes = pool_attributes({{"shape", AttributeType::integers, true}}),
-                .infer = infer_max_pool_grad_with_argmax,
-                .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
-                .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
-                .samples = max_pool_grad_with_argmax_samples});
-}
-
 }  // namespace
 
 /// Ties: the gradient of a maximum goes to its first position in row-major order, as in PyTorch.
@@ -388,7 +250,6 @@ void register_pool(OpRegistry& registry) {
                 .backward = NotDifferentiable{"second derivatives of max pooling are not offered"},
                 .samples = max_pool_grad_samples});
   register_average_and_global_pools(registry);
-  register_pools_with_argmax(registry);
 }
 
 }  // namespace graft

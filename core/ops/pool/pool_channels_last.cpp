@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/ops/kernels/lanes.h"
+#include "core/ops/pool/pool_argmax.h"
 #include "core/ops/pool/pool_channels_last.h"
 #include "core/ops/pool/pool_windows.h"
 #include "core/ops/registry.h"
@@ -281,13 +282,47 @@ std::optional<PoolImages> images_of(const KernelRequest& request, const Shape& x
   return has_few_taps(images) ? std::optional(images) : std::nullopt;
 }
 
+/// What a MaxPoolWithArgmax does to its maxima: on the CPU by a pass of its own, since only the
+/// plans of cards ask for it.
+struct PoolFinish {
+  std::int64_t size;
+  std::int64_t channels;
+  std::int64_t step;  ///< from one channel to the next
+  bool has_relu;
+
+  explicit PoolFinish(const KernelRequest& request)
+      : size(request.output().shape.size()),
+        channels(request.shape()[1]),
+        step(request.has_channels_last()
+                 ? 1
+                 : request.output().shape.size(2, request.output().shape.rank())),
+        has_relu(request.attributes().get_int("relu", 0) != 0) {}
+
+  /// `bias` may be null.
+  template <class T>
+  void run(const T* bias, T* y, std::uint8_t* argmax) const {
+    using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    if (bias == nullptr && !has_relu) return;
+    for (std::int64_t i = 0; i < size; ++i) {
+      auto value = static_cast<Sum>(y[i]);
+      if (bias != nullptr) value += static_cast<Sum>(bias[i / step % channels]);
+      const bool passes = !has_relu || !(value <= Sum{0});
+      y[i] = static_cast<T>(passes ? value : Sum{0});
+      if (!passes) argmax[i] = kNoTap;
+    }
+  }
+};
+
 Kernel make_max_pool_with_argmax(KernelRequest& request) {
   const std::optional<PoolImages> g = images_of(request, request.shape());
   if (!g) return {};
   return for_types(MaxPoolTypes{}, request, [&]<class T>() {
-    return Kernel([g = *g, windows = PoolWindows(*g)](const KernelArgs& args) {
-      max_pool(g, windows, args.input<T>(0), args.output<T>(), args.output<std::uint8_t>(1));
-    });
+    return Kernel(
+        [g = *g, windows = PoolWindows(*g), finish = PoolFinish(request)](const KernelArgs& args) {
+          auto* const argmax = args.output<std::uint8_t>(1);
+          max_pool(g, windows, args.input<T>(0), args.output<T>(), argmax);
+          finish.run(args.input<T>(1), args.output<T>(), argmax);
+        });
   });
 }
 

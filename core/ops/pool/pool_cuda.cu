@@ -6,6 +6,7 @@
 #include "core/ops/kernels/items_cuda.h"
 #include "core/ops/kernels/math_cuda.h"
 #include "core/ops/kernels/rows_cuda.h"
+#include "core/ops/pool/pool_argmax.h"
 #include "core/ops/pool/pool_geometry.h"
 
 namespace graft {
@@ -110,7 +111,6 @@ struct MaxPool {
   T* y;
   std::int64_t* indices;  ///< within all of x
   std::int32_t* positions;
-  std::uint8_t* argmax;
   bool is_column_major;
 
   __device__ void operator()(std::int64_t i) const {
@@ -119,12 +119,33 @@ struct MaxPool {
     const Maximum<T> most(planes, output, x + plane * planes.inputs());
     if (y != nullptr) y[i] = most.value;
     if (positions != nullptr) positions[i] = static_cast<std::int32_t>(most.position);
-    if (argmax != nullptr) argmax[i] = static_cast<std::uint8_t>(most.tap);
     if (indices == nullptr) return;
     const Place at = place_of(most.position, planes.height.input, planes.width.input);
     const std::int64_t column_major =
         at.depth + planes.depth.input * (at.height + planes.height.input * at.width);
     indices[i] = plane * planes.inputs() + (is_column_major ? column_major : most.position);
+  }
+};
+
+/// The maxima of a training step, with what follows them; `bias`, by channel, may be null.
+template <class T>
+struct MaxPoolWithArgmax {
+  Planes planes;
+  const T* x;
+  const T* bias;
+  std::int64_t channels;
+  bool has_relu;
+  T* y;
+  std::uint8_t* argmax;
+
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t plane = i / planes.outputs();
+    const Place output = place_of(i % planes.outputs(), planes.height.output, planes.width.output);
+    const Maximum<T> most(planes, output, x + plane * planes.inputs());
+    const T value = bias == nullptr ? most.value : most.value + bias[plane % channels];
+    const bool passes = !has_relu || !(value <= T{0});
+    y[i] = passes ? value : T{0};
+    argmax[i] = passes ? static_cast<std::uint8_t>(most.tap) : kNoTap;
   }
 };
 
@@ -248,25 +269,30 @@ Kernel make_max_pool(KernelRequest& request) {
   const auto plan = plan_of(request, request.shape());
   if (!plan) return {};
   const bool is_column_major = request.attributes().get_int("storage_order", 0) == 1;
-  return cuda_float_kernel(
-      request, [=, p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
-        const MaxPool<T> pool{
-            p.planes, args.input<T>(0), args.output<T>(), args.output<std::int64_t>(1),
-            nullptr,  nullptr,          is_column_major};
-        start_items(pool, p.outputs, stream);
-      });
+  return cuda_float_kernel(request,
+                           [=, p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+                             const MaxPool<T> pool{p.planes,         args.input<T>(0),
+                                                   args.output<T>(), args.output<std::int64_t>(1),
+                                                   nullptr,          is_column_major};
+                             start_items(pool, p.outputs, stream);
+                           });
 }
 
 Kernel make_max_pool_with_argmax(KernelRequest& request) {
   const auto plan = plan_of(request, request.shape());
   if (!plan) return {};
-  return cuda_float_kernel(
-      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
-        const MaxPool<T> pool{p.planes, args.input<T>(0), args.output<T>(),
-                              nullptr,  nullptr,          args.output<std::uint8_t>(1),
-                              false};
-        start_items(pool, p.outputs, stream);
-      });
+  const bool has_relu = request.attributes().get_int("relu", 0) != 0;
+  return cuda_float_kernel(request, [p = *plan, channels = request.shape()[1], has_relu]<class T>(
+                                        const KernelArgs& args, cudaStream_t stream) {
+    const MaxPoolWithArgmax<T> pool{p.planes,
+                                    args.input<T>(0),
+                                    args.input<T>(1),
+                                    channels,
+                                    has_relu,
+                                    args.output<T>(),
+                                    args.output<std::uint8_t>(1)};
+    start_items(pool, p.outputs, stream);
+  });
 }
 
 /// The workspace holds the position of each maximum.
@@ -274,14 +300,14 @@ Kernel make_max_pool_grad(KernelRequest& request) {
   const auto plan = plan_of(request, request.shape());
   if (!plan) return {};
   request.need_workspace(bytes_of(DType::i32, plan->outputs));
-  return cuda_float_kernel(request, [p = *plan]<class T>(const KernelArgs& args,
-                                                         cudaStream_t stream) {
-    auto* const positions = static_cast<std::int32_t*>(args.workspace);
-    const MaxPool<T> find{p.planes, args.input<T>(0), nullptr, nullptr, positions, nullptr, false};
-    const MaxPoolGrad<T> grad{p.planes, args.input<T>(1), positions, nullptr, args.output<T>()};
-    start_items(find, p.outputs, stream);
-    start_items(grad, p.inputs, stream);
-  });
+  return cuda_float_kernel(
+      request, [p = *plan]<class T>(const KernelArgs& args, cudaStream_t stream) {
+        auto* const positions = static_cast<std::int32_t*>(args.workspace);
+        const MaxPool<T> find{p.planes, args.input<T>(0), nullptr, nullptr, positions, false};
+        const MaxPoolGrad<T> grad{p.planes, args.input<T>(1), positions, nullptr, args.output<T>()};
+        start_items(find, p.outputs, stream);
+        start_items(grad, p.inputs, stream);
+      });
 }
 
 Kernel make_max_pool_grad_with_argmax(KernelRequest& request) {

@@ -1,4 +1,6 @@
 // Losses: a team computes each position, then sums over positions go in two passes, pieces first.
+// Where there are few, launches are what costs: one block then does all of a loss, and each team of
+// a gradient sums the weights itself.
 #include <algorithm>
 
 #include "core/ops/kernels/factory_cuda.h"
@@ -56,6 +58,13 @@ struct Targets {
   }
 };
 
+/// The sum of all positions' weights.
+template <class T, class Team>
+__device__ double total_weight(const Targets<T>& targets, const Team& team) {
+  return team_sum(team, targets.positions,
+                  [&](std::int64_t i) { return targets.weight(targets.label(i)); });
+}
+
 /// The largest score of a position and log(sum(exp(score - largest))).
 template <class T>
 struct Normalizer {
@@ -86,6 +95,12 @@ struct PositionLosses {
 
   template <class Team>
   __device__ void operator()(std::int64_t position, const Team& team) const {
+    const double loss = at(position, team);
+    if (team.rank == 0) losses[position] = loss;
+  }
+
+  template <class Team>
+  __device__ double at(std::int64_t position, const Team& team) const {
     const std::int64_t start = targets.start(position);
     double shift = 0.0;
     if constexpr (has_scores) {
@@ -97,8 +112,7 @@ struct PositionLosses {
         log_prob[at] = (x[at] - by.largest) - by.log_sum;
       }
     }
-    const double loss = loss_of(targets.label(position), x + start, shift, team);
-    if (team.rank == 0) losses[position] = loss;
+    return loss_of(targets.label(position), x + start, shift, team);
   }
 
  private:
@@ -121,6 +135,20 @@ struct PositionLosses {
   }
 };
 
+/// So few that one block goes over all scores, a thread over those of a position.
+bool is_small(const LossSetup& setup) {
+  constexpr std::int64_t kMostClasses = 128;
+  constexpr std::int64_t kMostScores = 16384;
+  return setup.loop.axis <= kMostClasses && setup.positions <= kMostScores &&
+         setup.positions * setup.loop.axis <= kMostScores;
+}
+
+/// So few that each team of a gradient may read all labels.
+bool has_few_positions(const LossSetup& setup) {
+  constexpr std::int64_t kMost = 1024;
+  return setup.positions <= kMost;
+}
+
 /// A row is a piece of the positions. `losses` may be null.
 template <class T>
 struct SumPieces {
@@ -139,6 +167,23 @@ struct SumPieces {
     const double weight = team_sum(
         team, count, [&](std::int64_t i) { return targets.weight(targets.label(first + i)); });
     if (team.rank == 0) totals[piece] = {loss, weight};
+  }
+};
+
+/// One row: the whole loss of few positions, a thread each.
+template <class T, bool has_scores>
+struct SmallLoss {
+  PositionLosses<T, has_scores> each;
+  T* loss;
+  bool is_mean;
+
+  template <class Team>
+  __device__ void operator()(std::int64_t, const Team& team) const {
+    const Targets<T>& targets = each.targets;
+    const double sum =
+        team_sum(team, targets.positions, [&](std::int64_t i) { return each.at(i, ThreadTeam{}); });
+    const double weight = total_weight(targets, team);
+    if (team.rank == 0) *loss = static_cast<T>(is_mean ? sum / weight : sum);
   }
 };
 
@@ -175,7 +220,8 @@ struct LossGradient {
   const T* dloss;
   const T* x;
   T* dx;
-  const Totals* totals;  ///< null unless the loss is a mean
+  const Totals* totals;  ///< null unless the loss is a mean and the weights are summed already
+  bool is_mean;
   bool is_scalar;
 
   template <class Team>
@@ -183,7 +229,9 @@ struct LossGradient {
     const std::int64_t start = targets.start(position);
     const std::int64_t label = targets.label(position);
     const bool counts = !targets.is_ignored(label);
-    const double divisor = totals == nullptr ? 1.0 : totals->weight;
+    const double divisor = !is_mean            ? 1.0
+                           : totals == nullptr ? total_weight(targets, team)
+                                               : totals->weight;
     const double g = static_cast<double>(dloss[is_scalar ? 0 : position]) / divisor;
     const double target = (1.0 - targets.smoothing) * targets.weight(label);
     const double spread = targets.smoothing / static_cast<double>(targets.classes);
@@ -251,13 +299,17 @@ Kernel make_loss(KernelRequest& request) {
     auto* const totals = static_cast<Totals*>(args.workspace);
     auto* const losses = reinterpret_cast<double*>(totals + pieces);
     T* const log_prob = setup.has_log_prob ? args.output<T>(1) : nullptr;
-    start_positions(PositionLosses<T, has_scores>{targets, args.input<T>(0), log_prob, losses},
-                    setup, stream);
+    const PositionLosses<T, has_scores> each{targets, args.input<T>(0), log_prob, losses};
+    const bool is_mean = setup.reduction == LossReduction::mean;
+    if (setup.reduction != LossReduction::none && is_small(setup)) {
+      return start_rows_by<BlockTeam>(SmallLoss<T, has_scores>{each, args.output<T>(), is_mean}, 1,
+                                      stream);
+    }
+    start_positions(each, setup, stream);
     if (setup.reduction == LossReduction::none) {
       start_items(StoreEach<T>{losses, args.output<T>()}, setup.positions, stream);
     } else {
-      sum_up(targets, losses, totals, pieces, args.output<T>(),
-             setup.reduction == LossReduction::mean, stream);
+      sum_up(targets, losses, totals, pieces, args.output<T>(), is_mean, stream);
     }
   });
 }
@@ -271,10 +323,15 @@ Kernel make_loss_grad(KernelRequest& request) {
     const Targets<T> targets = targets_of<T>(setup, args);
     auto* const totals = static_cast<Totals*>(args.workspace);
     const bool is_mean = setup.reduction == LossReduction::mean;
-    if (is_mean) sum_up<T>(targets, nullptr, totals, pieces, nullptr, true, stream);
-    const LossGradient<T, has_scores> gradient{
-        targets,          args.input<T>(0),           args.input<T>(1),
-        args.output<T>(), is_mean ? totals : nullptr, setup.reduction != LossReduction::none};
+    const bool sums_first = is_mean && !has_few_positions(setup);
+    if (sums_first) sum_up<T>(targets, nullptr, totals, pieces, nullptr, true, stream);
+    const LossGradient<T, has_scores> gradient{targets,
+                                               args.input<T>(0),
+                                               args.input<T>(1),
+                                               args.output<T>(),
+                                               sums_first ? totals : nullptr,
+                                               is_mean,
+                                               setup.reduction != LossReduction::none};
     start_positions(gradient, setup, stream);
   });
 }

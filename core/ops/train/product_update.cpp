@@ -17,14 +17,15 @@ void infer_product_update(InferContext& context) {
   context.require_same_dtype({0, kGradient, last});
   std::vector<Shape> known;
   for (const int i : {kGradient, last, 0}) {
-    context.require_rank(i, 2, 2);
+    context.require_rank(i, i == 0 ? 1 : 2, 2);
     auto shape = context.shape(i) == nullptr ? std::nullopt : context.shape(i)->known();
     if (!shape) return;
     known.push_back(*std::move(shape));
   }
   const int a_rows = flag(context.attributes(), "transA") ? 1 : 0;
   const int b_rows = flag(context.attributes(), "transB") ? 1 : 0;
-  const Shape product{known[0][a_rows], known[1][1 - b_rows]};
+  Shape product{known[0][a_rows], known[1][1 - b_rows]};
+  if (known[2].rank() == 1 && product[0] == 1) product = {product[1]};
   if (known[0][1 - a_rows] != known[1][b_rows] || product != known[2]) {
     context.fail(ErrorKind::shape, "the product of ", known[0], " and ", known[1],
                  ", transposed as wanted, does not fit a parameter ", known[2]);
@@ -136,6 +137,12 @@ std::vector<Sample> with_products(const std::vector<Sample>& update, std::size_t
     samples.push_back(with_product(update.front(), product, input_count));
     samples.back().name = product.name;
   }
+  Sample vector = with_product(update.front(), {"vector", {1, 37}, 29, true}, input_count);
+  vector.name = "vector";
+  for (SampleInput& input : vector.inputs) {
+    if (input.shape == Shape{1, 37}) input.shape = {37};
+  }
+  samples.push_back(std::move(vector));
   samples.push_back(samples.front());
   samples.back().name = "scale";
   samples.back().attributes.set({"scale", 0.5F});

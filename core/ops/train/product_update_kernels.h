@@ -14,7 +14,8 @@ namespace graft {
 void infer_states(InferContext& context);
 
 /// The row of the product form of an update, with this name and these samples. a': [m,k], b':
-/// [k,n], the parameter [m,n]; the gradient is scale a' b', where a' is a or its transpose.
+/// [k,n], the parameter [m,n], or [n] where m is 1; the gradient is scale a' b', where a' is a or
+/// its transpose.
 OpDef product_form(const OpDef& update, std::string_view name, Samples samples);
 /// Those of an update of so many inputs with its gradient as a product, and the first of them with
 /// each kind of product.

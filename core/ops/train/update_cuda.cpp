@@ -112,6 +112,25 @@ Kernel make_update(KernelRequest& request) {
   };
 }
 
+/// Of a vector: its gradient is summed where it is used, without a launch.
+template <UpdateKind kind>
+Kernel make_row_update(KernelRequest& request) {
+  const MatMulProblem problem = gradient_product(request);
+  if (request.dtype() != DType::f32 || problem.m != 1 || problem.k == 0 || problem.transposes_b) {
+    return {};
+  }
+  const int states = std::min(request.input_count() - 1 - kFirstState, DeviceUpdate::kMostStates);
+  DeviceUpdate u = update_of(request, kind, states);
+  u.rows = problem.k;
+  u.scale = problem.alpha;
+  return [u, states, device = &request.device()](const KernelArgs& args) {
+    DeviceUpdate call = u;
+    take_memory(args, states, right_operand<float>(args), call);
+    call.factors = left_operand<float>(args);
+    run_or_wait(call, *device);
+  };
+}
+
 /// SGD without momentum and decay: the product adds to the parameter.
 Kernel adding_product(KernelRequest& request, const DeviceProduct& product, ProductBy by) {
   const CudaProduct prepared = prepare_product(product, request, by, /*has_rate=*/true);
@@ -184,6 +203,12 @@ void register_update_cuda(KernelRegistry& registry) {
                     {"AdagradUpdate", make_update<UpdateKind::adagrad>, kInternalDomain},
                     {"Accumulate", make_update<UpdateKind::accumulate>, kInternalDomain},
                     {"Assign", make_assign, kInternalDomain}});
+  add_cuda_kernels(
+      registry, "rows",
+      {{"SgdProductUpdate", make_row_update<UpdateKind::sgd>, kInternalDomain},
+       {"AdamProductUpdate", make_row_update<UpdateKind::adam>, kInternalDomain},
+       {"RmspropProductUpdate", make_row_update<UpdateKind::rmsprop>, kInternalDomain},
+       {"AdagradProductUpdate", make_row_update<UpdateKind::adagrad>, kInternalDomain}});
   add_product_updates<ProductBy::cublaslt>(registry, "cublaslt");
   add_product_updates<ProductBy::tiles>(registry, "tiles");
 }

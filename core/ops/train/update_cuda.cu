@@ -105,6 +105,17 @@ __device__ float stored(const void* data, bool is_bf16, std::int64_t i) {
                  : static_cast<const float*>(data)[i];
 }
 
+/// In f64, as sums of rows are elsewhere.
+__device__ float gradient_of(const DeviceUpdate& u, std::int64_t i) {
+  if (u.rows == 0) return stored(u.gradient, u.gradient_is_bf16, i);
+  const auto* const rows = static_cast<const float*>(u.gradient);
+  double sum = 0.0;
+  for (std::int64_t row = 0; row < u.rows; ++row) {
+    sum += static_cast<double>(u.factors[row]) * static_cast<double>(rows[row * u.size + i]);
+  }
+  return u.scale * static_cast<float>(sum);
+}
+
 /// `which`: the output of the update that the state is.
 __device__ void store_state(const DeviceUpdate& u, int which, std::int64_t i, float x) {
   void* const data = u.new_state[which - 1];
@@ -124,9 +135,8 @@ __device__ void apply(const DeviceUpdate& u) {
   if (threadIdx.x == 0) factors = factors_of(u);
   __syncthreads();
   for_each_item(u.size, [&](std::int64_t i) {
-    Content x{u.parameter[i], stored(u.gradient, u.gradient_is_bf16, i),
-              stored(u.state[0], u.state_is_bf16[0], i), stored(u.state[1], u.state_is_bf16[1], i),
-              stored(u.state[2], u.state_is_bf16[2], i)};
+    Content x{u.parameter[i], gradient_of(u, i), stored(u.state[0], u.state_is_bf16[0], i),
+              stored(u.state[1], u.state_is_bf16[1], i), stored(u.state[2], u.state_is_bf16[2], i)};
     Rule{}(u, factors, x);
     store_state(u, 1, i, x.a);
     store_state(u, 2, i, x.b);
@@ -155,7 +165,7 @@ template <class Rule>
 void start(const DeviceUpdates& all, cudaStream_t stream) {
   constexpr unsigned kMostBlocks = 512;  // of one: the others take their turns meanwhile
   std::int64_t longest = 0;
-  for (int i = 0; i < all.count; ++i) longest = std::max(longest, all.updates[i].size);
+  for (std::int64_t i = 0; i < all.count; ++i) longest = std::max(longest, all.updates[i].size);
   const dim3 grid(std::min(blocks_for(longest).x, kMostBlocks), static_cast<unsigned>(all.count));
   launch(update_all<Rule>, grid, dim3(kBlockThreads), 0, stream, all);
 }

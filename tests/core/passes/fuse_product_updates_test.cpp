@@ -29,7 +29,7 @@ struct Step {
   }
   bool fuse() {
     passes::infer_shapes(graph);
-    return passes::fuse_product_updates(graph);
+    return passes::fuse_product_updates(graph, cpu());
   }
 
   Graph graph{"step"};

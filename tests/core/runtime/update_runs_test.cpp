@@ -71,6 +71,19 @@ TEST_F(UpdateRuns, LeaveOutWhatHasAWorkspace) {
   EXPECT_TRUE(update_runs({}).empty());
 }
 
+TEST_F(UpdateRuns, JoinAnUpdateAndOneThatSumsItsGradient) {
+  update(p_, g_);
+  Value* const ones = graph_.add_input("ones", {DType::f32, SymShape(Shape{1, 3})});
+  Value* const rows = graph_.add_input("rows", {DType::f32, SymShape(Shape{3, 2})});
+  steps_.push_back({graph_.add_node("SgdProductUpdate", kInternalDomain,
+                                    {q_, ones, rate_, step_, nullptr, rows}, {"q.new"}),
+                    false});
+  Node* const other_rule =
+      graph_.add_node("AdamUpdate", kInternalDomain, {r_, g_, rate_, step_}, {"r.new"});
+  steps_.push_back({other_rule, false});
+  EXPECT_THAT(update_runs(steps_), ElementsAre(2, 2, 3));
+}
+
 TEST_F(UpdateRuns, AreMadeByGathering) {
   Value* const moved = update(p_, g_);
   other();

@@ -79,6 +79,22 @@ std::vector<float> gradient(const Tensor& x, const Tensor& dy, const Attributes&
   return dx;
 }
 
+TEST(MaxPoolWithArgmax, AddsABiasAndRectifies) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::from<float>({1, 2, 1, 6}, {1, 2, -3, -4, nan, 0, 5, 6, 0, 0, -8, -7});
+  const Tensor bias = Tensor::from<float>({2}, {-1, 7});
+  const auto y =
+      call_internal_op("MaxPoolWithArgmax", {x, bias},
+                       {{"kernel_shape", Ints{1, 2}}, {"strides", Ints{1, 2}}, {"relu", 1}}, 2);
+  EXPECT_EQ(floats(y[0])[0], 1);
+  EXPECT_EQ(floats(y[0])[1], 0);
+  EXPECT_TRUE(std::isnan(floats(y[0])[2]));
+  EXPECT_EQ(floats(y[0])[3], 13);
+  EXPECT_EQ(floats(y[0])[4], 7);
+  EXPECT_EQ(floats(y[0])[5], 0) << "what is 0 does not pass";
+  EXPECT_THAT(to_double(y[1]), ElementsAre(1, 255, 0, 1, 0, 255));
+}
+
 TEST(MaxPoolGrad, GoesToTheFirstOfEqualMaxima) {
   const Tensor x = Tensor::from<float>({1, 1, 2, 2}, {1, 4, 4, 4});
   const Tensor dy = Tensor::from<float>({1, 1, 1, 1}, {5});
