@@ -51,14 +51,14 @@ void rename(Model& model, std::string_view from, std::string_view to);
 /// A shared constant is replaced for that Reshape only. change_batch (core/layers/batch.h), which
 /// can infer shapes, finds batches that are baked into other constants.
 ///
-/// Throws Error{argument} if the batch is below 1, no input has a first dim, or inputs hold different
-/// numbers at their `batch_axis`; Error{unsupported}, naming the node, if a Reshape's target fixes the number
-/// of elements in another way.
+/// Throws Error{argument} if the batch is below 1, no input has a first dim, or inputs hold
+/// different numbers at their `batch_axis`; Error{unsupported}, naming the node, if a Reshape's
+/// target fixes the number of elements in another way.
 void set_batch(Model& model, std::optional<std::int64_t> batch);
 
-/// Where a graph input of known rank above 0 holds the batch: first, unless the dim there is another
-/// than the first input begins with, and one other dim is that one, as in a recurrent state [2,N,128]
-/// beside [N,512].
+/// Where a graph input of known rank above 0 holds the batch: first, unless the dim there is
+/// another than the first input begins with, and one other dim is that one, as in a recurrent state
+/// [2,N,128] beside [N,512], or [2,?,128] beside [?,512].
 int batch_axis(const Graph& graph, const Value& input);
 
 /// The same as `set_batch`, but constants stay as they are.

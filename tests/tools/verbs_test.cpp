@@ -116,13 +116,14 @@ TEST_F(Verbs, OneNumberFillsAnInputThatBecomesAConstant) {
   Value* const state = graph.add_input("state", {DType::f32, SymShape{2, 3}});
   graph.add_output(graph.add_node("Add", "", {x, state}, {"y"})->output());
   onnx::save(model, path("model.onnx"));
-  ASSERT_THAT(run_graft({"edit", path("model.onnx"), "--set", "state=0.5", "--out", path("m.onnx")}),
-              Succeeds());
+  ASSERT_THAT(
+      run_graft({"edit", path("model.onnx"), "--set", "state=0.5", "--out", path("m.onnx")}),
+      Succeeds());
   EXPECT_EQ(onnx::load(path("m.onnx")).graph().inputs().size(), 1U);
   npy::save(path("x.npy"), Tensor::zeros(DType::f32, {2, 3}));
-  ASSERT_THAT(run_graft({"run", path("m.onnx"), "--input", "x=" + path("x.npy"), "--out",
-                         path("results")}),
-              Succeeds());
+  ASSERT_THAT(
+      run_graft({"run", path("m.onnx"), "--input", "x=" + path("x.npy"), "--out", path("results")}),
+      Succeeds());
   EXPECT_THAT(npy::load(path("results/y.npy")).values<const float>(), ::testing::Each(0.5F));
 }
 
