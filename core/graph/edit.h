@@ -58,7 +58,7 @@ void set_batch(Model& model, std::optional<std::int64_t> batch);
 
 /// Where a graph input of known rank above 0 holds the batch: first, unless the dim there is
 /// another than the first input begins with, and one other dim is that one, as in a recurrent state
-/// [2,N,128] beside [N,512].
+/// [2,N,128] beside [N,512], or [2,?,128] beside [?,512].
 int batch_axis(const Graph& graph, const Value& input);
 
 /// The same as `set_batch`, but constants stay as they are.

@@ -227,8 +227,9 @@ int batch_axis(const Graph& graph, const Value& input) {
   const auto first = std::ranges::find_if(graph.inputs(), has_rank);
   if (first == graph.inputs().end()) return 0;
   const Dim batch = (*(*first)->shape())[0];
-  if (!batch.is_known() && batch.symbol().empty()) return 0;
   const SymShape& shape = *input.shape();
+  const bool is_unnamed = !batch.is_known() && batch.symbol().empty();
+  if (is_unnamed && !shape[0].is_known()) return 0;
   if (shape[0] == batch || std::ranges::count(shape, batch) != 1) return 0;
   return static_cast<int>(std::ranges::find(shape, batch) - shape.begin());
 }

@@ -38,9 +38,9 @@ TEST_F(Inspect, TakesOneShapeAtATimeAndTheModelBehindIt) {
 
 TEST_F(Inspect, PlansTheMemoryThatAStepPlans) {
   const Shape sample{3, 32, 32};
-  for (const Net& net : nets()) {
-    const std::string file = path(std::string(net.name) + ".onnx");
-    Model model = make_net(net.name, sample, 10);
+  for (const std::string net : {"mlp", "lenet", "resnet18", "resnet20", "mobilenetv2"}) {
+    const std::string file = path(net + ".onnx");
+    Model model = make_net(net, sample, 10);
     onnx::save(model, file);
     for (const std::int64_t batch : {1, 2, 7, 32, 128}) {
       const Outcome outcome =
@@ -51,9 +51,9 @@ TEST_F(Inspect, PlansTheMemoryThatAStepPlans) {
                              .optimizer = optimizer_from_name("adam")});
       step.plan({Tensor::zeros(DType::f32, {batch, 3, 32, 32})},
                 Tensor::zeros(DType::i64, {batch}));
-      EXPECT_EQ(found["arena_bytes"], step.arena_bytes()) << net.name << ", batch " << batch;
-      EXPECT_EQ(found["parameter_bytes"], step.parameter_bytes()) << net.name;
-      EXPECT_EQ(found["optimizer_bytes"], step.state_bytes()) << net.name;
+      EXPECT_EQ(found["arena_bytes"], step.arena_bytes()) << net << ", batch " << batch;
+      EXPECT_EQ(found["parameter_bytes"], step.parameter_bytes()) << net;
+      EXPECT_EQ(found["optimizer_bytes"], step.state_bytes()) << net;
     }
   }
 }

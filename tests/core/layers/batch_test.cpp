@@ -139,8 +139,7 @@ TEST_P(ChangeBatch, FreesWhatIsExpandedFromTheOldBatch) {
 
 /// A model whose caller keeps the recurrent state: [directions or layers,N,hidden].
 TEST(ChangeBatch, FindsTheBatchOfStatesInTheirSecondAxis) {
-  for (const bool is_named : {false, true}) {
-    const Dim batch = is_named ? Dim("batch") : Dim(1);
+  for (const Dim& batch : {Dim(1), Dim("batch"), Dim()}) {
     Export e({1, 3});
     Graph& graph = e.model.graph();
     graph.inputs()[0]->set_type({DType::f32, SymShape{batch, 3}});
