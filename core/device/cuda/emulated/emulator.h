@@ -17,6 +17,9 @@ void set_stream_order(std::uint64_t seed);
 /// How many kernels have run; a call of a library counts as one.
 std::size_t kernels_run();
 
+/// How often memory of the device, or pinned memory of the host, has been asked for.
+std::size_t allocations();
+
 /// How much the device holds; 8 GiB at first.
 void set_memory_limit(std::size_t bytes);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/device/cuda/emulated/emulator.h"
 #include "core/device/cuda/emulated/memory.h"
 #include "core/device/cuda/emulated/status.h"
 #include "core/device/cuda/emulated/streams.h"
@@ -16,8 +17,13 @@ std::recursive_mutex& mutex() {
   return instance;
 }
 cudaError_t last_error = cudaSuccess;
+std::size_t allocated = 0;
 
 }  // namespace
+
+std::size_t allocations() {
+  return allocated;
+}
 
 Guard::Guard() : lock_(mutex()) {}
 
@@ -78,6 +84,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   const Guard guard;
+  ++allocated;
   *memory = nullptr;
   if (forbids_waiting()) return report(cudaErrorStreamCaptureUnsupported);
   *memory = allocate_on_device(bytes);
@@ -103,6 +110,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* all_bytes) {
 
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   const Guard guard;
+  ++allocated;
   constexpr std::size_t kPage = 4096;
   *memory =
       std::aligned_alloc(kPage, (std::max<std::size_t>(bytes, 1) + kPage - 1) / kPage * kPage);
