@@ -9,6 +9,8 @@ include(GraftIsa)
 # holds kernels. The calls are generated into registrations.cpp of the build folder; kernels of a
 # faster backend register first, so that they are tried first. No list names what is there.
 #
+# What holds rows, and what tells of them (lowerings, samples), is compiled for size as graft_rows.
+#
 # A portable build compiles kernels and what they are made of once more for each set of graft_isas():
 # as_f32.cpp and all files of the rooms that hold no rows, but for ONCE: what a process has one of,
 # and what would not be faster.
@@ -32,6 +34,9 @@ function(graft_register_ops)
     list(FILTER set_sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${once}(/|$)")
   endforeach()
 
+  set(row_sources ${sources})
+  list(FILTER row_sources INCLUDE REGEX "_(lowering|samples)\\.cpp$")
+
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     file(STRINGS "${source}" rows REGEX "^void register_${name}\\(OpRegistry&")
@@ -40,6 +45,7 @@ function(graft_register_ops)
       string(APPEND op_declarations "void register_${name}(OpRegistry&);\n")
       string(APPEND op_calls "  register_${name}(registry);\n")
       list(REMOVE_ITEM set_sources "${source}")
+      list(APPEND row_sources "${source}")
     endif()
     if(kernels)
       if(NOT name MATCHES "_(tiles|onednn|cpu|cudnn|cuda)$")
@@ -80,11 +86,28 @@ std::span<const KernelSet> kernel_sets() {
 }
 }  // namespace graft
 ")
+  graft_add_rows(${row_sources})
   target_sources(graft_ops PRIVATE "${generated}" "${first_file}")
   foreach(isa IN LISTS isas)
     graft_write_kernel_set(${isa} file)
     graft_add_isa(${isa} ${file} ${set_sources})
   endforeach()
+endfunction()
+
+# graft_add_rows(source...): takes the sources from graft_ops, compiles them as graft_rows, and gives
+# graft_ops the objects.
+function(graft_add_rows)
+  get_target_property(sources graft_ops SOURCES)
+  list(REMOVE_ITEM sources ${ARGN})
+  set_property(TARGET graft_ops PROPERTY SOURCES ${sources})
+  add_library(graft_rows OBJECT ${ARGN})
+  graft_target_options(graft_rows)
+  graft_for_size(graft_rows)
+  graft_see_sources(graft_rows)
+  graft_use_cuda(graft_rows)
+  get_target_property(libraries graft_ops LINK_LIBRARIES)
+  target_link_libraries(graft_rows PRIVATE ${libraries})
+  target_sources(graft_ops PRIVATE $<TARGET_OBJECTS:graft_rows>)
 endfunction()
 
 # graft_write_kernel_set(<isa> <variable>): writes the file that holds one set of kernels.

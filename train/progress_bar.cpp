@@ -8,15 +8,10 @@
 #include <vector>
 
 #include "core/base/memory_use.h"
+#include "train/seconds.h"
 
 namespace graft {
 namespace {
-
-using Seconds = std::chrono::duration<double>;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return Seconds(std::chrono::steady_clock::now() - start).count();
-}
 
 double share_of(std::int64_t done, std::int64_t all) {
   return all > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(all), 0.0, 1.0) : 1.0;

@@ -7,15 +7,10 @@
 
 #include "core/graph/model.h"
 #include "train/data_parallel.h"
+#include "train/seconds.h"
 
 namespace graft {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 void add(const StepReport& step, RunPosition& position) {
   const auto samples = static_cast<double>(step.samples);
@@ -211,7 +206,7 @@ void Trainer::decide_together(Run& run) const {
 
 bool Trainer::train_epoch(Run& run, DataLoader& loader, const FitOptions& options) {
   RunPosition& position = run.position;
-  const Clock::time_point start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   const double seconds_before = position.seconds;
   position.loader_epoch = loader.epoch();
   for (const Batch& batch : loader) {

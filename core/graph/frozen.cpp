@@ -12,9 +12,9 @@ namespace {
 constexpr std::string_view kKey = "graft.frozen";
 
 bool is_statistic(const Value& value) {
-  constexpr int kMean = 3;
+  constexpr int kFirst = 3;
   return std::ranges::any_of(value.uses(), [](const Use& use) {
-    return use.index >= kMean && use.node->is("BatchNormalization");
+    return use.index >= kFirst && use.node->is("BatchNormalization");
   });
 }
 

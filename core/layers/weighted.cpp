@@ -9,7 +9,7 @@
 namespace graft::layers {
 namespace {
 
-constexpr int kMostDims = 8;  // of what is not an image
+constexpr int kMostLinearDims = 8;
 
 /// The bound of PyTorch's default, kaiming_uniform with a = sqrt(5).
 double uniform_bound(std::int64_t fan_in) {
@@ -22,7 +22,7 @@ Value* add(LayerContext& context, const Linear& layer, Value* input) {
   const std::string name = context.name("linear", layer.name);
   const std::string who = "linear '" + name + "'";
   require_at_least(who, "out", layer.out, 1);
-  const int rank = shape_of(who, *input, 1, kMostDims).rank();
+  const int rank = shape_of(who, *input, 1, kMostLinearDims).rank();
   const std::int64_t in = features_of(who, *input, -1);
   const WeightStart start{layer.init, layer.seed};
   const auto add_weight = [&](const Shape& shape) {
