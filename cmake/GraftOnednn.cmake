@@ -1,6 +1,6 @@
 # GRAFT_ONEDNN is what to link for oneDNN: graft_onednn, or nothing. That is a copy of the library
-# found, without what Graft never calls where scripts/setup made such a one, in lib/graft of the build.
-# Its loops run on Graft's threads (onednn_threads.py); it is installed with Graft.
+# found, in lib/graft of the build, whose loops run on Graft's threads (onednn_threads.py); it is
+# installed with Graft.
 
 set(GRAFT_ONEDNN "")
 set(graft_onednn_version none)
@@ -22,10 +22,6 @@ function(graft_copy_onednn variable)
     return()
   endif()
   get_target_property(found DNNL::dnnl LOCATION)
-  cmake_path(IS_PREFIX GRAFT_PREFIX "${found}" NORMALIZE is_of_setup)
-  if(is_of_setup AND EXISTS "${GRAFT_PREFIX}/onednn/libdnnl.so.3")
-    set(found "${GRAFT_PREFIX}/onednn/libdnnl.so.3")
-  endif()
   set(script "${PROJECT_SOURCE_DIR}/cmake/onednn_threads.py")
   set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
                "${script}" "${found}")
