@@ -6,7 +6,6 @@
 #include "graft/edit.h"
 #include "graft/error.h"
 #include "graft/export_step.h"
-#include "graft/federated.h"
 #include "graft/layers.h"
 #include "graft/loss.h"
 #include "graft/model.h"

@@ -1,4 +1,4 @@
-#include <graft/federated.h>
+#include <graft/train.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
