@@ -1,4 +1,4 @@
-#include <graft/train.h>
+#include <graft/run.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
