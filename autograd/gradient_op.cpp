@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "autograd/backward.h"
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 
 namespace graft::autograd {
@@ -80,7 +81,7 @@ void lower(Node& node) {
     if (i >= static_cast<int>(wanted.size())) {
       fail(ErrorKind::model, node.label(), ": has more outputs than xs");
     }
-    replace_output(node, node.output(i), gradients[static_cast<std::size_t>(i)]);
+    replace_output(node, node.output(i), at(gradients, i));
   }
   node.graph().remove(&node);
 }

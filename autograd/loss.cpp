@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "autograd/joint_loss.h"
 #include "core/ops/builder.h"
@@ -127,13 +128,62 @@ Expr build_ctc(const Loss& loss, const Expr& log_probabilities, const Expr& targ
       {{"blank", loss.blank}, {"zero_infinity", static_cast<int>(loss.zero_infinity)}});
 }
 
+/// cos(angle + margin) of cos(angle). Where that would grow again, a line that lies below it.
+Expr with_margin(const Expr& cosine, double margin) {
+  constexpr double kLeast = 1e-12;  // the slope of a root is infinite at 0
+  const Expr square = 1.0 - cosine * cosine;
+  const Expr sine = sqrt(call("Max", {square, constant_like(square, kLeast)}));
+  const Expr turned = cosine * std::cos(margin) - sine * std::sin(margin);
+  const Expr falls = greater(cosine, constant_like(cosine, -std::cos(margin)));
+  return where(falls, turned, cosine - margin * std::sin(margin));
+}
+
+Expr build_arcface(const Loss& loss, const Expr& cosines, const Expr& target) {
+  const auto number = [&](double value) { return constant_like(cosines, value); };
+  const Expr depth = constant_ints(cosines.builder(), {cosines.shape()[1]});
+  const Expr zero_one =
+      call("Concat", {unsqueeze(number(0.0), {0}), unsqueeze(number(1.0), {0})}, {{"axis", 0}});
+  const Expr is_right =
+      greater(call("OneHot", {target, depth, zero_one}, {{"axis", 1}}), number(0.5));
+  const Expr turned = where(is_right, with_margin(cosines, loss.margin), cosines);
+  return build_cross_entropy(loss, turned * loss.scale, target);
+}
+
+Expr build_triplet(const Loss& loss, const Expr& embeddings, const Expr& labels) {
+  if (embeddings.rank() != 2 || labels.shape() != Shape{embeddings.shape()[0]} ||
+      labels.dtype() != DType::i64) {
+    fail(ErrorKind::shape, loss.name, ": the prediction is ", embeddings.value()->type(),
+         ", the target ", labels.value()->type(), ", wanted embeddings [N,D] and labels i64[N]");
+  }
+  constexpr double kEpsilon = 1e-6;  // PyTorch's, within each difference
+  constexpr double kFar = 1e4;       // in f16 too
+  const Expr difference = unsqueeze(embeddings, {1}) - unsqueeze(embeddings, {0}) + kEpsilon;
+  const Expr distance = sqrt(reduce_sum(difference * difference, {2}, false));  // [N,N]
+  const auto number = [&](double value) { return constant_like(distance, value); };
+  const Expr alike = cast(equal(unsqueeze(labels, {1}), unsqueeze(labels, {0})), distance.dtype());
+  const Expr itself = call("EyeLike", {distance});
+  const auto extreme = [&](std::string_view op, const Expr& counts, double otherwise) {
+    const Expr chosen = where(greater(counts, number(0.5)), distance, number(otherwise));
+    return call(op, {chosen, constant_ints(labels.builder(), {1})}, {{"keepdims", 0}});
+  };
+  const Expr farthest = extreme("ReduceMax", alike - itself, -kFar);
+  const Expr nearest = extreme("ReduceMin", 1.0 - alike, kFar);
+  const Expr has_both = cast(greater(farthest, number(-kFar)), distance.dtype()) *
+                        cast(less(nearest, number(kFar)), distance.dtype());
+  const Expr sum =
+      reduce_sum(call("Relu", {farthest - nearest + double{loss.margin}}) * has_both, {}, false);
+  if (loss.reduction == Reduction::sum) return sum;
+  return sum / call("Max", {reduce_sum(has_both, {}, false), number(1.0)});
+}
+
 struct Row {
   std::string_view name;
   Targets targets;
   Expr (*build)(const Loss& loss, const Expr& prediction, const Expr& target);
+  float margin = 0.0F;
 };
 
-constexpr std::array<Row, 11> kRows{{
+constexpr std::array<Row, 13> kRows{{
     {"cross_entropy", Targets::classes, build_cross_entropy},
     {"token_cross_entropy", Targets::classes_last, build_token_cross_entropy},
     {"nll", Targets::classes, build_nll},
@@ -144,6 +194,8 @@ constexpr std::array<Row, 11> kRows{{
     {"focal", Targets::numbers, build_focal},
     {"dice", Targets::numbers, build_dice},
     {"kl", Targets::numbers, build_kl},
+    {"arcface", Targets::classes, build_arcface, 0.5F},
+    {"triplet", Targets::any, build_triplet, 1.0F},
     {"ctc", Targets::sequences, build_ctc},
 }};
 
@@ -229,7 +281,8 @@ std::vector<std::string> loss_names() {
 }
 
 Loss loss_from_name(std::string_view name) {
-  return {.name = std::string(row_of(name).name)};
+  const Row& row = row_of(name);
+  return {.name = std::string(row.name), .margin = row.margin};
 }
 
 bool has_class_targets(const Loss& loss) {

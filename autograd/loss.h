@@ -62,6 +62,10 @@ struct Loss {
   float temperature = 1.0F;
   /// The difference at which huber's parabola becomes a line; above 0.
   float delta = 1.0F;
+  /// By how much triplet wants others farther away; the angle, in [0, pi), that arcface adds, and
+  /// by what it multiplies cosines, above 0.
+  float margin = 0.0F;
+  float scale = 64.0F;
   /// The class that separates ctc's labels, and whether targets too long for their prediction
   /// count as 0 instead of infinity.
   std::int64_t blank = 0;
@@ -118,6 +122,19 @@ inline Loss dice() {
 /// samples. Source: Hinton et al., arXiv 1503.02531.
 inline Loss kl(float temperature = 1.0F) {
   return {.name = "kl", .temperature = temperature};
+}
+/// Cosines [N,C] against class indices i64 [N]: cross entropy of scale * cos, where the angle of
+/// the right class is `margin` larger; past pi - margin a line goes on. Layers: `cosine`. Source:
+/// Deng et al., arXiv 1801.07698.
+inline Loss arcface(float margin = 0.5F, float scale = 64.0F) {
+  return {.name = "arcface", .margin = margin, .scale = scale};
+}
+/// Embeddings [N,D] against labels i64 [N] of any value: max(0, d(a,p) - d(a,n) + margin), the mean
+/// over samples a with the farthest p of the same label and the nearest n of another one in the
+/// batch; those without either count for nothing. d as torch.nn.TripletMarginLoss has it. Source:
+/// Hermans et al., arXiv 1703.07737, "batch hard".
+inline Loss triplet(float margin = 1.0F) {
+  return {.name = "triplet", .margin = margin};
 }
 
 /// Log-probabilities [T,B,C] against label sequences i64 [B,L]; a sequence ends before its first

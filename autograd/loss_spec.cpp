@@ -69,9 +69,10 @@ struct Key {
 
 constexpr float kBelowOne = 0x1.fffffep-1F;
 constexpr float kAny = std::numeric_limits<float>::max();
-constexpr std::string_view kClasses = " cross_entropy token_cross_entropy nll ";
+constexpr std::string_view kClasses = " cross_entropy token_cross_entropy nll arcface ";
+constexpr float kPi = 3.1415925F;
 
-constexpr std::array<Key, 11> kKeys{{
+constexpr std::array<Key, 13> kKeys{{
     {"label_smoothing", "NUMBER", " cross_entropy token_cross_entropy ",
      [](Loss& loss, const Setting& setting) {
        loss.label_smoothing = number(setting, 0.0F, kBelowOne, "a number from 0 to below 1");
@@ -100,6 +101,16 @@ constexpr std::array<Key, 11> kKeys{{
      [](Loss& loss, const Setting& setting) {
        loss.delta = number(setting, 1e-30F, kAny, "a number above 0");
      }},
+    {"margin", "NUMBER", " arcface triplet ",
+     [](Loss& loss, const Setting& setting) {
+       const bool is_angle = loss.name == "arcface";
+       loss.margin = number(setting, 0.0F, is_angle ? kPi : kAny,
+                            is_angle ? "an angle from 0 to below pi" : "a number of at least 0");
+     }},
+    {"scale", "NUMBER", " arcface ",
+     [](Loss& loss, const Setting& setting) {
+       loss.scale = number(setting, 1e-30F, kAny, "a number above 0");
+     }},
     {"blank", "CLASS", " ctc ",
      [](Loss& loss, const Setting& setting) {
        loss.blank = parse<std::int64_t>(setting, setting.value, "a class index");
@@ -111,7 +122,8 @@ constexpr std::array<Key, 11> kKeys{{
        loss.zero_infinity = setting.value == "1";
      }},
     {"reduction", "mean|sum",
-     " cross_entropy token_cross_entropy nll mse l1 huber bce_with_logits focal kl ",
+     " cross_entropy token_cross_entropy nll mse l1 huber bce_with_logits focal kl arcface "
+     "triplet ",
      [](Loss& loss, const Setting& setting) {
        if (setting.value != "mean" && setting.value != "sum") refuse(setting, "mean or sum");
        loss.reduction = setting.value == "sum" ? Reduction::sum : Reduction::mean;

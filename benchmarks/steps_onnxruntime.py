@@ -2,6 +2,7 @@
 writes it in onnxruntime, and onnxruntime-training's own.
 
     python benchmarks/steps_onnxruntime.py --graft build/graft --threads 1 lenet.onnx mlp.onnx
+    ... --steps 16                           # the exported step makes as many in a call
     ... --training-python VENV/bin/python    # with onnxruntime-training, onnx and the torch it imports
 
 The sides take turns, `--rounds` times; a row has the least time of each in milliseconds, and what
@@ -37,11 +38,12 @@ def graft_ms(arguments, model):
 
 
 def exported_step(arguments, model, folder):
-    """A call of it is a step in onnxruntime, as the loop that `graft export-step` writes makes it."""
+    """A call of it is a call in onnxruntime, as the loop that `graft export-step` writes makes it."""
     import numpy
     import onnxruntime
     subprocess.run([arguments.graft, "export-step", model, *OPTIMIZER, "--batch",
-                    str(arguments.batch), "--out", folder], check=True, stdout=subprocess.DEVNULL)
+                    str(arguments.batch), "--steps", str(arguments.steps), "--out", folder],
+                   check=True, stdout=subprocess.DEVNULL)
     spec = importlib.util.spec_from_file_location("train", folder / "train.py")
     loop = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loop)
@@ -50,8 +52,9 @@ def exported_step(arguments, model, folder):
     session = onnxruntime.InferenceSession(folder / "step.onnx", options,
                                            providers=["CPUExecutionProvider"])
     outputs = [output.name for output in session.get_outputs()]
+    shape = [arguments.steps] if arguments.steps > 1 else []
     feeds = {**loop.batch(numpy.random.default_rng(0)), **loop.load(folder / "initial.safetensors"),
-             "lr": numpy.array(loop.about["lr"], "f4"), "step": numpy.array(1, "i8")}
+             "lr": numpy.full(shape, loop.about["lr"], "f4"), "step": numpy.ones(shape, "i8")}
 
     def step():
         results = dict(zip(outputs, session.run(None, feeds)))
@@ -101,7 +104,8 @@ def training_ms(arguments, model):
 
 def row(arguments, model, folder):
     step = exported_step(arguments, model, folder)
-    sides = [lambda: graft_ms(arguments, model), lambda: least_ms(step, arguments.seconds)]
+    sides = [lambda: graft_ms(arguments, model),
+             lambda: least_ms(step, arguments.seconds) / arguments.steps]
     if arguments.training_python:
         sides.append(lambda: training_ms(arguments, model))
     times = [[side() for side in sides] for _ in range(arguments.rounds)]
@@ -117,6 +121,7 @@ def main():
     parser.add_argument("--training-python")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only-training", action="store_true", help=argparse.SUPPRESS)

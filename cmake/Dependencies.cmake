@@ -51,19 +51,21 @@ find_package(ZLIB REQUIRED)
 graft_prefer_archive(z ZLIB::ZLIB)
 find_package(benchmark QUIET)
 
-# libonnx's package expects Protobuf's targets to be there already.
-find_package(Protobuf CONFIG QUIET)
-if(NOT Protobuf_FOUND)
-  find_package(Protobuf 3.21 MODULE REQUIRED)
+if(NOT GRAFT_MODELS)
+  # libonnx's package expects Protobuf's targets to be there already.
+  find_package(Protobuf CONFIG QUIET)
+  if(NOT Protobuf_FOUND)
+    find_package(Protobuf 3.21 MODULE REQUIRED)
+  endif()
+  find_package(ONNX CONFIG QUIET)
+  if(NOT ONNX_FOUND)
+    message(FATAL_ERROR "libonnx not found in ${GRAFT_PREFIX}/onnx: run scripts/setup, "
+                        "or set GRAFT_PREFIX or CMAKE_PREFIX_PATH")
+  endif()
+  graft_prefer_archive(protobuf protobuf::libprotobuf)
+  set_target_properties(ONNX::onnx ONNX::onnx_proto PROPERTIES
+                        INTERFACE_LINK_LIBRARIES graft_protobuf)
 endif()
-find_package(ONNX CONFIG QUIET)
-if(NOT ONNX_FOUND)
-  message(FATAL_ERROR "libonnx not found in ${GRAFT_PREFIX}/onnx: run scripts/setup, "
-                      "or set GRAFT_PREFIX or CMAKE_PREFIX_PATH")
-endif()
-graft_prefer_archive(protobuf protobuf::libprotobuf)
-set_target_properties(ONNX::onnx ONNX::onnx_proto PROPERTIES
-                      INTERFACE_LINK_LIBRARIES graft_protobuf)
 
 include(GraftOnednn)
 
@@ -79,7 +81,11 @@ if(GRAFT_WITH_RE2)
   endif()
 endif()
 
-message(STATUS "onnx ${ONNX_VERSION}, protobuf ${Protobuf_VERSION}, oneDNN ${graft_onednn_version}")
+if(GRAFT_MODELS)
+  message(STATUS "for these models alone: ${GRAFT_MODELS}; without libonnx, protobuf and oneDNN")
+else()
+  message(STATUS "onnx ${ONNX_VERSION}, protobuf ${Protobuf_VERSION}, oneDNN ${graft_onednn_version}")
+endif()
 if(NOT GRAFT_RE2)
   message(STATUS "without RE2: no RegexFullMatch, and no patterns of parameters' names")
 endif()

@@ -12,8 +12,10 @@ function(graft_sources variable)
   if(GRAFT_ONEDNN)
     list(FILTER sources EXCLUDE REGEX "/no_onednn\\.cpp$")
   else()
-    list(FILTER sources EXCLUDE REGEX "[^/]_onednn\\.cpp$")
-    list(FILTER sources EXCLUDE REGEX "/onednn[^/]*\\.cpp$")
+    set(stand_ins ${sources})
+    list(FILTER stand_ins INCLUDE REGEX "/no_onednn\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "(/onednn[^/]*|_onednn)\\.cpp$")
+    list(APPEND sources ${stand_ins})
   endif()
   if(GRAFT_RE2)
     list(FILTER sources EXCLUDE REGEX "/no_re2\\.cpp$")
@@ -48,11 +50,11 @@ function(graft_library name)
   set(target graft_${name})
   graft_sources(sources ${arg_FOLDERS})
   add_library(${target} STATIC ${sources})
-  add_library(graft::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   graft_target_options(${target})
   graft_see_sources(${target})
   graft_use_cuda(${target})
+  graft_minimal_options(${target})
   if(GRAFT_UNITY AND NOT arg_ALONE)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
     # GCC takes what is included for a header, where names without linkage would be another's.
@@ -68,40 +70,66 @@ function(graft_library name)
 endfunction()
 
 # graft_umbrella(): what programs link. Each brings the public headers: graft::graft, all libraries in
-# one name; graft::train; graft::inference, without what trains.
+# one name; graft::train; graft::inference, without what trains. With BUILD_SHARED_LIBS all three are
+# libgraft.so. graft_all is the archives, for what stands in this repository.
 function(graft_umbrella)
   get_property(libraries GLOBAL PROPERTY GRAFT_LIBRARIES)
   graft_public_headers(headers)
   add_library(graft_headers INTERFACE)
   target_sources(graft_headers INTERFACE
                  FILE_SET HEADERS BASE_DIRS "${PROJECT_BINARY_DIR}/include" FILES ${headers})
-  add_library(graft_inference INTERFACE)
-  target_link_libraries(graft_inference INTERFACE graft_headers graft_layers graft_runtime graft_io)
+  add_library(graft_all INTERFACE)
+  target_link_libraries(graft_all INTERFACE graft_headers ${libraries})
+  graft_minimal_link(graft_all)
   target_include_directories(graft_train INTERFACE
     "$<BUILD_INTERFACE:$<$<NOT:$<BOOL:$<TARGET_PROPERTY:GRAFT_SEES_SOURCES>>>:${PROJECT_BINARY_DIR}/include>>"
     $<INSTALL_INTERFACE:include>)
-  add_library(graft_all INTERFACE)
-  target_link_libraries(graft_all INTERFACE graft_headers ${libraries})
-  add_library(graft::graft ALIAS graft_all)
-  add_library(graft::inference ALIAS graft_inference)
+  set(faces graft_headers)
+  if(BUILD_SHARED_LIBS)
+    graft_shared_library(${libraries})
+    list(APPEND faces graft_shared)
+    graft_face(graft graft_shared)
+    graft_face(train graft_shared)
+    graft_face(inference graft_shared)
+    list(APPEND faces graft_face_train)
+  else()
+    graft_face(graft graft_all)
+    graft_face(inference graft_headers graft_layers graft_runtime graft_io)
+    add_library(graft::train ALIAS graft_train)
+    list(APPEND faces ${libraries} graft_all)
+  endif()
+  list(APPEND faces graft_face_graft graft_face_inference)
+  set_property(GLOBAL PROPERTY GRAFT_INSTALLED ${faces})
   set_target_properties(graft_headers PROPERTIES EXPORT_NAME headers)
-  set_target_properties(graft_inference PROPERTIES EXPORT_NAME inference)
-  set_target_properties(graft_all PROPERTIES EXPORT_NAME graft)
+  set_target_properties(graft_all PROPERTIES EXPORT_NAME all)
+endfunction()
+
+# graft_face(<name> <target>...): the target graft::<name>, which links the others.
+function(graft_face name)
+  add_library(graft_face_${name} INTERFACE)
+  target_link_libraries(graft_face_${name} INTERFACE ${ARGN})
+  add_library(graft::${name} ALIAS graft_face_${name})
+  set_target_properties(graft_face_${name} PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
 # graft_program(<name> FOLDER <folder in the build tree> SOURCES file... LINK target...)
 #
 # It is linked with the run path that it has when installed, which finds lib/ from bin/ and from the
-# folders of the build: CMake would pad that of the build with empty elements, which the loader takes
-# as the current folder.
+# folders of the build, where libgraft.so lies too: CMake would pad that of the build with empty
+# elements, which the loader takes as the current folder.
 function(graft_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   graft_target_options(${name})
   target_link_libraries(${name} PRIVATE ${arg_LINK})
+  graft_minimal_program(${name})
+  set(run_path "$ORIGIN/../lib/graft:$ORIGIN/lib/graft")
+  if(BUILD_SHARED_LIBS)
+    string(APPEND run_path ":$ORIGIN/../lib")
+  endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${arg_FOLDER}"
-    INSTALL_RPATH "$ORIGIN/../lib/graft:$ORIGIN/lib/graft"
+    INSTALL_RPATH "${run_path}"
     BUILD_WITH_INSTALL_RPATH ON)
 endfunction()
 

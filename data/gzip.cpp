@@ -72,8 +72,11 @@ DataFile::DataFile(fs::path path) : path_(std::move(path)), stream_(nullptr, &cl
   size_ = inflated_size(path_, regular_file_size(path_));
   stream_.reset(gzopen(path_.c_str(), "rb"));
   if (!stream_) fail(ErrorKind::io, path_.string(), ": cannot be opened");
-  constexpr unsigned kBufferBytes = 1U << 17;
-  gzbuffer(static_cast<gzFile>(stream_.get()), kBufferBytes);
+  // zlib takes three times as much, and a file of ten lines needs none of it.
+  constexpr std::uint64_t kLeastBytes = 1U << 12;
+  constexpr std::uint64_t kMostBytes = 1U << 17;
+  gzbuffer(static_cast<gzFile>(stream_.get()),
+           static_cast<unsigned>(std::clamp(size_, kLeastBytes, kMostBytes)));
 }
 
 std::size_t DataFile::read_some(void* target, std::size_t bytes) {

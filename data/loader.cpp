@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/at.h"
 #include "core/base/error.h"
 #include "core/base/rng.h"
 
@@ -238,7 +239,7 @@ void DataLoader::State::order_samples(std::int64_t epoch) {
 }
 
 const Batch& DataLoader::State::batch_at(std::int64_t index) const {
-  const Buffer& buffer = buffers_[static_cast<std::size_t>(index % ring())];
+  const Buffer& buffer = at(buffers_, index % ring());
   return range_of(index).size() < buffer.full.size ? buffer.last : buffer.full;
 }
 
@@ -249,7 +250,7 @@ Range DataLoader::State::range_of(std::int64_t index) const {
 
 void DataLoader::State::fill(const Batch& batch, std::int64_t first, std::int64_t epoch) const {
   for (std::int64_t i = 0; i < batch.size; ++i) {
-    const std::int64_t sample = order_[static_cast<std::size_t>(first + i)];
+    const std::int64_t sample = at(order_, first + i);
     const SampleRow row(batch, i);
     dataset->read(sample, row);
     if (!options.transforms.empty()) transform(row, sample, epoch);

@@ -9,6 +9,7 @@
 #include "data/idx.h"
 #include "data/loader.h"
 #include "data/mnist.h"
+#include "data/resize.h"
 #include "data/subset.h"
 #include "data/tensor_dataset.h"
 #include "data/transforms.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 // Surgery on models: cut, extract, rename, replace heads, append and insert layers, merge, set the
-// batch and the opset; adapters (LoRA), what is frozen, and what exporters took.
+// batch, the opset and the precision; adapters (LoRA), what is frozen, and what exporters took.
 
 #include "core/graph/edit.h"
 #include "core/graph/frozen.h"
@@ -15,6 +15,8 @@
 #include "core/layers/output_types.h"
 #include "core/layers/repair.h"
 #include "core/layers/replace_head.h"
+#include "train/change_precision.h"
 #include "train/copies.h"
 #include "train/lora_file.h"
+#include "train/store_quantized.h"
 #include "train/unfuse_norms.h"

@@ -4,6 +4,10 @@ namespace graft {
 
 void Callback::on_start(Run& /*run*/) {}
 void Callback::on_step(Run& /*run*/, const Progress& /*progress*/) {}
+void Callback::on_save(Run& /*run*/) {}
+bool Callback::looks_at_step(const Run& /*run*/) {
+  return true;
+}
 void Callback::on_validation(Run& /*run*/, const Evaluation& /*evaluation*/) {}
 void Callback::on_epoch(Run& /*run*/, const EpochReport& /*report*/) {}
 void Callback::after_epoch(Run& /*run*/, const EpochReport& /*report*/) {}

@@ -47,6 +47,8 @@ struct Progress {
   StepReport step;
   /// Of the step's update.
   std::optional<double> learning_rate = {};
+  /// Done with this step.
+  std::int64_t updates = 0;
 };
 
 /// The place that a run has reached, and the sums of the epoch that is going on. A checkpoint holds
@@ -77,6 +79,8 @@ struct Run {
   RunPosition position = {};
   /// Asks training to end, after the step or in the midst of a measurement. What was reached stays.
   bool stops = false;
+  /// Asks for `on_save` behind the step.
+  bool saves = false;
   /// Told at once what goes wrong without ending the run, as a checkpoint that cannot be written.
   std::function<void(const std::string&)> on_problem = {};
 
@@ -94,6 +98,13 @@ class Callback {
   /// Before the first step; `run.position` is where a resumed run goes on.
   virtual void on_start(Run& run);
   virtual void on_step(Run& run, const Progress& progress);
+  /// Asked behind each step: whether `on_step` has to see the model and the optimizer as the step
+  /// leaves them, or may ask the run to stop or to save there. If no callback does, a card may be
+  /// at the next step when `on_step` is called, so that it never waits for the host.
+  virtual bool looks_at_step(const Run& run);
+  /// After a step in which a callback asked for it, on any rank: Trainer::state then says what all
+  /// ranks hold, until the next step.
+  virtual void on_save(Run& run);
   /// After a measurement: before the first step (`run.position.epoch` is 0), and after each epoch.
   virtual void on_validation(Run& run, const Evaluation& evaluation);
   /// After a whole epoch; `run.position` is the start of the next.

@@ -12,6 +12,18 @@ void check(const TrainOptions& options) {
   if (options.sync_every < 1) {
     fail(ErrorKind::argument, "sync_every is ", options.sync_every, ", wanted at least 1");
   }
+  if (options.sync_every > 1 && options.wire_precision == WirePrecision::bf16) {
+    fail(ErrorKind::argument, "wire_precision is bf16 and sync_every ", options.sync_every,
+         ": ranks that update by themselves send no gradients; leave one of them out");
+  }
+  if (options.shard_state && options.sync_every > 1) {
+    fail(ErrorKind::argument, "shard_state is set and sync_every is ", options.sync_every,
+         ": ranks that update by themselves keep all state; leave one of them out");
+  }
+  if (options.shard_state && options.ema > 0.0F) {
+    fail(ErrorKind::unsupported, "shard_state is set and ema is ", options.ema,
+         ": averages of weights are kept whole only; leave one of them out");
+  }
   if (options.optimizer) {
     check(*options.optimizer);
     check(*options.optimizer, options.state_precision);

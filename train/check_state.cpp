@@ -80,6 +80,14 @@ void check_weights(const std::map<std::string, Tensor>& wanted,
   }
 }
 
+void copy_changed(const std::map<std::string, Tensor>& weights,
+                  const std::map<std::string, Tensor>& found) {
+  for (const auto& [name, weight] : weights) {
+    const Tensor& tensor = found.at(name);
+    if (!equal_bits(weight.to(cpu()), tensor)) weight.copy_from(tensor);
+  }
+}
+
 void check_optimizer_state(const Graph& graph, const Trained& trained, const TrainOptions& options,
                            const TrainState& state) {
   std::vector<std::string> kept = kept_names(options);

@@ -13,6 +13,11 @@ std::map<std::string, Tensor> weights_of(const Graph& graph, const Trained& trai
 void check_weights(const std::map<std::string, Tensor>& wanted,
                    const std::map<std::string, Tensor>& found);
 
+/// Copies into each of `weights` what `found` has by its name, unless the bits are equal: what does
+/// not train may lie in memory that cannot be written. Both have passed check_weights().
+void copy_changed(const std::map<std::string, Tensor>& weights,
+                  const std::map<std::string, Tensor>& found);
+
 /// Throws Error{argument} unless the optimizer's part of the state is one that a step with these
 /// options can have made: each tensor is of a parameter and has its shape, and those are there that
 /// the optimizer keeps, and no others.

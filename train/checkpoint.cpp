@@ -1,6 +1,7 @@
 #include "train/checkpoint.h"
 
 #include <system_error>
+#include <utility>
 
 #include "io/file.h"
 #include "train/trainer.h"
@@ -27,9 +28,18 @@ void Checkpoint::on_start(Run& run) {
   saved_batch_ = run.position.batch;
 }
 
-void Checkpoint::on_step(Run& run, const Progress& /*progress*/) {
+bool Checkpoint::looks_at_step(const Run& /*run*/) {
   const std::chrono::duration<double, std::ratio<60>> passed = Clock::now() - saved_at_;
-  if (passed.count() >= options_.minutes) save_last(run);
+  is_due_ = passed.count() >= options_.minutes;
+  return is_due_;
+}
+
+void Checkpoint::on_step(Run& run, const Progress& /*progress*/) {
+  if (std::exchange(is_due_, false)) run.saves = true;
+}
+
+void Checkpoint::on_save(Run& run) {
+  save_last(run);
 }
 
 /// What there was before training may stay the best.

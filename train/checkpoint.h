@@ -29,6 +29,8 @@ class Checkpoint : public Callback {
 
   void on_start(Run& run) override;
   void on_step(Run& run, const Progress& progress) override;
+  bool looks_at_step(const Run& run) override;
+  void on_save(Run& run) override;
   void on_validation(Run& run, const Evaluation& evaluation) override;
   void after_epoch(Run& run, const EpochReport& report) override;
   void on_end(Run& run) override;
@@ -53,6 +55,7 @@ class Checkpoint : public Callback {
   CheckpointOptions options_;
   Monitor monitor_;
   Clock::time_point saved_at_ = Clock::now();
+  bool is_due_ = false;  // at the step that was asked about last
   int saved_epoch_ = -1;
   std::int64_t saved_batch_ = 0;
 };

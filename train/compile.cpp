@@ -149,9 +149,12 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
     add("add_updates", [&] { step.add_updates(request.kind, request.trained, *request.state); });
   }
   if (request.is_exported) add("return_variables", [&] { step.return_variables(); });
+  bool counts = options.counts_correct && context.device.kind() != DeviceKind::cpu;
+  if (counts) add("count_correct", [&] { counts = step.count_correct(); });
   passes::run_passes(request.is_exported ? passes::kExportedStep : passes::kWholeStep, graph,
                      context);
-  CompiledGraph result{step.take_graph(), {"loss", "prediction"}, step.judged(), step.classes()};
+  CompiledGraph result{
+      step.take_graph(), {"loss", "prediction"}, step.judged(), step.classes(), counts};
   const std::vector<std::string>& more = step.further_outputs();
   result.outputs.insert(result.outputs.end(), more.begin(), more.end());
   return result;
@@ -162,8 +165,10 @@ Compiled compile(const Model& model, const TrainOptions& options, const CompileR
   PlanOptions plan{.device = &device(options.device),
                    .fallback = options.fallback,
                    .records = options.records,
+                   .starts = true,
                    .poison = options.poison,
                    .debug_nan = options.debug_nan,
+                   .constants = request.constants,
                    .log = request.log};
   if (request.kind != StepKind::evaluate) {
     // adr/0011: below, the process itself takes as much.
@@ -173,7 +178,8 @@ Compiled compile(const Model& model, const TrainOptions& options, const CompileR
     plan.repeated_share = kShareWorthItsMemory;
     plan.ample_bytes = kAmpleBytes;
   }
-  return {Plan(std::move(built.graph), plan), std::move(built.outputs), std::move(built.classes)};
+  return {Plan(std::move(built.graph), plan), std::move(built.outputs), std::move(built.classes),
+          built.counts_correct};
 }
 
 }  // namespace graft

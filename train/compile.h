@@ -47,6 +47,8 @@ struct CompileRequest {
   StateTensors* state = nullptr;
   /// How many were done before the step: groups that start later are frozen in it.
   std::int64_t updates = std::numeric_limits<std::int64_t>::max();
+  /// Shared by the plans of several batch shapes (PlanOptions::constants).
+  std::shared_ptr<SharedConstants> constants = nullptr;
   /// For other runtimes: in ops of ONNX alone, and the new contents of variables are outputs.
   bool is_exported = false;
   passes::PassLog* log = nullptr;
@@ -60,6 +62,8 @@ struct CompiledGraph {
   /// As in StepBuilder.
   std::string judged;
   std::vector<std::int64_t> classes;
+  /// Behind these outputs there is the number of right predictions.
+  bool counts_correct = false;
 };
 
 struct Compiled {
@@ -67,6 +71,8 @@ struct Compiled {
   /// What the plan's outputs are: "loss", "prediction", then the parameters whose gradients follow.
   std::vector<std::string> outputs;
   std::vector<std::int64_t> classes;
+  /// As in CompiledGraph.
+  bool counts_correct = false;
 };
 
 /// Builds the step's graph for batches of given types: forward, loss, gradients, updates. Its

@@ -39,10 +39,6 @@ std::vector<Bucket> buckets_of(const std::vector<Expr>& gradients) {
   return buckets;
 }
 
-void broadcast(const Tensor& tensor, Communicator& ranks) {
-  ranks.broadcast({static_cast<std::byte*>(tensor.data()), tensor.bytes()}, 0);
-}
-
 /// It stays alive until the next node of its kind, so the smallest is the right one.
 Expr smallest(const std::vector<Expr>& all) {
   return *std::ranges::min_element(all, {}, [](const Expr& x) { return x.value()->bytes(); });
@@ -58,29 +54,36 @@ std::uint64_t seed_of_rank(std::uint64_t seed, const Communicator& ranks) {
   return (std::uint64_t{high} << 32U) | low;
 }
 
-std::vector<Expr> mean_over_ranks(const std::vector<Expr>& gradients, const Expr& before,
-                                  const Communicator& ranks) {
-  std::vector<Expr> means(gradients.size());
-  Expr last = before;
+Means mean_over_ranks(const std::vector<Expr>& gradients, const Expr& before,
+                      const Communicator& ranks, WirePrecision wire) {
+  Means means{std::vector<Expr>(gradients.size()), before};
+  Attributes attributes{{"communicator", AttributeValue(ranks.id())}};
+  if (wire == WirePrecision::bf16) attributes.set({"wire", static_cast<int>(DType::bf16)});
   for (const Bucket& bucket : buckets_of(gradients)) {
-    std::vector<Expr> inputs{last};
+    std::vector<Expr> inputs{means.last};
     for (const std::size_t i : bucket) inputs.push_back(gradients[i]);
-    const std::vector<Expr> outputs =
-        call_multi("AllReduce", kInternalDomain, inputs, static_cast<int>(bucket.size()),
-                   {{"communicator", AttributeValue(ranks.id())}});
-    for (std::size_t k = 0; k < bucket.size(); ++k) means[bucket[k]] = outputs[k];
-    last = smallest(outputs);
+    const std::vector<Expr> outputs = call_multi("AllReduce", kInternalDomain, inputs,
+                                                 static_cast<int>(bucket.size()), attributes);
+    for (std::size_t k = 0; k < bucket.size(); ++k) means.gradients[bucket[k]] = outputs[k];
+    means.last = smallest(outputs);
   }
   return means;
 }
 
-std::vector<Tensor> own_of_rank(const Graph& graph, const StateTensors& state) {
-  std::vector<Tensor> own;
+std::vector<Tensor> statistics_of(const Graph& graph, const StateTensors& state) {
+  std::vector<Tensor> all;
   for (const Value* statistic : running_statistics(graph)) {
-    own.push_back(statistic->initializer());
-    const auto average = state.find(text(statistic->name(), '.', kAverage));
-    if (average != state.end()) own.push_back(average->second);
+    all.push_back(statistic->initializer());
+    for (const std::string_view kind : {kMaster, kAverage}) {
+      const auto kept = state.find(text(statistic->name(), '.', kind));
+      if (kept != state.end()) all.push_back(kept->second);
+    }
   }
+  return all;
+}
+
+std::vector<Tensor> own_of_rank(const Graph& graph, const StateTensors& state) {
+  std::vector<Tensor> own = statistics_of(graph, state);
   for (const auto& [name, tensor] : state) {
     if (name.ends_with(text('.', kAccumulated))) own.push_back(tensor);
   }
@@ -101,21 +104,30 @@ std::vector<Tensor> changed_on_rank(const Graph& graph, const Trained& trained,
 
 void check_own_updates(const Graph& graph, const std::vector<std::string>& parameters,
                        const TrainOptions& options) {
-  if (options.sync_every == 1 || or_alone(options.communicator).size() == 1) return;
+  if (or_alone(options.communicator).size() == 1) return;
+  if (options.sync_every == 1 && !options.shard_state) return;
   for (const std::string& name : parameters) {
     const Tensor& tensor = graph.find(name)->initializer();
     if (is_half(tensor.dtype())) {
-      fail(ErrorKind::unsupported, "sync_every is ", options.sync_every, " and '", name, "' is ",
-           describe(tensor), ": ranks update only parameters of 32 or 64 bits by themselves");
+      fail(ErrorKind::unsupported,
+           options.shard_state ? "shard_state is set" : text("sync_every is ", options.sync_every),
+           " and '", name, "' is ", describe(tensor),
+           ": ranks update only parameters of 32 or 64 bits by themselves");
     }
   }
+}
+
+void broadcast(const Tensor& tensor, int root, Communicator& ranks) {
+  ranks.broadcast({static_cast<std::byte*>(tensor.data()), tensor.bytes()}, root);
 }
 
 void share_start(const Graph& graph, const std::vector<std::string>& parameters,
                  Communicator& ranks) {
   if (ranks.size() == 1) return;
-  for (const std::string& name : parameters) broadcast(graph.find(name)->initializer(), ranks);
-  for (const Tensor& tensor : own_of_rank(graph, {})) broadcast(tensor, ranks);
+  for (const std::string& name : parameters) {
+    broadcast(graph.find(name)->initializer(), 0, ranks);
+  }
+  for (const Tensor& tensor : own_of_rank(graph, {})) broadcast(tensor, 0, ranks);
 }
 
 void average(const std::vector<Tensor>& tensors, Communicator& ranks) {
@@ -133,7 +145,7 @@ void average(const std::vector<Tensor>& tensors, Communicator& ranks) {
     } else if (tensor.dtype() == DType::f64) {
       average_of(tensor.values<double>());
     } else {
-      broadcast(tensor, ranks);
+      broadcast(tensor, 0, ranks);
     }
   }
 }
@@ -151,10 +163,14 @@ StepReport over_ranks(const StepReport& report, std::int64_t judged, Communicato
   return joint;
 }
 
+std::array<bool, 2> any_of_ranks(const std::array<bool, 2>& are_so, Communicator& ranks) {
+  std::array<double, 2> counts{are_so[0] ? 1.0 : 0.0, are_so[1] ? 1.0 : 0.0};
+  ranks.all_reduce(counts);
+  return {counts[0] > 0.0, counts[1] > 0.0};
+}
+
 bool any_of_ranks(bool is_so, Communicator& ranks) {
-  std::array<double, 1> count{is_so ? 1.0 : 0.0};
-  ranks.all_reduce(count);
-  return count[0] > 0.0;
+  return any_of_ranks({is_so, false}, ranks)[0];
 }
 
 }  // namespace graft

@@ -4,10 +4,15 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "autograd/joint_loss.h"
+#include "core/device/overlap.h"
 #include "core/runtime/recent.h"
+#include "core/runtime/residency.h"
+#include "core/tensor/count_correct.h"
 #include "train/compile.h"
+#include "train/late_numbers.h"
 
 namespace graft {
 namespace {
@@ -18,6 +23,14 @@ struct Sums {
   std::int64_t samples = 0;
   double correct = 0.0;
   double judged = 0.0;
+
+  template <class Started>
+  void add(const Started& batch) {
+    loss += batch.step.loss() * static_cast<double>(batch.samples);
+    samples += batch.samples;
+    correct += static_cast<double>(batch.step.correct().value_or(0));
+    judged += static_cast<double>(batch.judged);
+  }
 };
 
 }  // namespace
@@ -25,51 +38,57 @@ struct Sums {
 struct Evaluator::State {
   Model model;  // a copy in the newest form that shares the user's tensors
   TrainOptions options;
-  struct Planned {
-    Plan plan;
-    std::vector<std::int64_t> classes;  // as CompiledGraph::classes
+  /// What a batch adds, which the device may still be at.
+  struct Started {
+    StartedStep step;
+    std::int64_t samples;
+    std::int64_t judged;
   };
-  std::vector<Planned> plans;
+  std::vector<Compiled> plans;
+  std::shared_ptr<SharedConstants> constants = std::make_shared<SharedConstants>();
+  LateNumbers late_numbers;
   std::vector<std::shared_ptr<Metric>> metrics;
 
-  Planned& planned(const std::vector<Tensor>& inputs, std::size_t targets);
-  void judge(const Batch& batch, Sums& sums);
+  Compiled& planned(const std::vector<Tensor>& inputs, std::size_t targets);
+  Started start(const Batch& batch);
+  bool may_add_late() const;
   Evaluation means(const Sums& sums) const;
   void check_metrics(const Shard& shard) const;
   Evaluation joint(Sums sums, const Shard& shard) const;
 };
 
 /// `inputs`: those of the model, then the targets.
-Evaluator::State::Planned& Evaluator::State::planned(const std::vector<Tensor>& inputs,
-                                                     std::size_t targets) {
-  const auto accepts = [&](const Planned& planned) { return planned.plan.accepts(inputs); };
-  if (Planned* const planned = find_recent(plans, accepts)) return *planned;
+Compiled& Evaluator::State::planned(const std::vector<Tensor>& inputs, std::size_t targets) {
+  const auto accepts = [&](const Compiled& planned) { return planned.plan.accepts(inputs); };
+  if (Compiled* const planned = find_recent(plans, accepts)) return *planned;
   std::vector<ValueType> types;
   for (const Tensor& input : inputs) types.push_back({input.dtype(), SymShape(input.shape())});
   const auto first = types.end() - static_cast<std::ptrdiff_t>(targets);
   const CompileRequest request{.kind = StepKind::evaluate,
                                .inputs = {types.begin(), first},
-                               .targets = {first, types.end()}};
-  Compiled made = compile(model, options, request);
-  return add_recent(plans, {std::move(made.plan), std::move(made.classes)});
+                               .targets = {first, types.end()},
+                               .constants = constants};
+  return add_recent(plans, compile(model, options, request));
 }
 
-void Evaluator::State::judge(const Batch& batch, Sums& sums) {
+/// Metrics look at the prediction before another batch takes its place.
+Evaluator::State::Started Evaluator::State::start(const Batch& batch) {
   const std::vector<Tensor> targets = targets_of(batch);
   std::vector<Tensor> inputs = batch.inputs;
   inputs.insert(inputs.end(), targets.begin(), targets.end());
-  auto& [plan, classes] = planned(inputs, targets.size());
-  check_class_targets(options.loss, targets, classes);
-  const Shape& shape = plan.output(1).shape();
-  plan.run(inputs);
-  sums.loss += to_double(plan.output(0)).front() * static_cast<double>(batch.size);
-  sums.samples += batch.size;
+  Compiled& planned = this->planned(inputs, targets.size());
+  Plan& plan = planned.plan;
+  check_class_targets(options.loss, targets, planned.classes);
+  plan.start(inputs);
   const bool has_classes = has_class_targets(options.loss);
-  const int axis = has_classes ? class_axis(options.loss, shape) : -1;
+  const int axis = has_classes ? class_axis(options.loss, plan.output(1).shape()) : -1;
   for (const auto& metric : metrics) metric->add(plan.output(1), batch.target, axis);
-  if (!has_classes) return;
-  sums.correct += static_cast<double>(count_correct(plan.output(1), batch.target, axis));
-  sums.judged += static_cast<double>(count_judged(options.loss, batch.target));
+  return {late_numbers.take(plan, planned.counts_correct, options, batch.target), batch.size,
+          has_classes ? count_judged(options.loss, batch.target) : 0};
+}
+
+bool Evaluator::State::may_add_late() const {
+  return metrics.empty() && find_overlap(device(options.device)) != nullptr;
 }
 
 Evaluation Evaluator::State::means(const Sums& sums) const {
@@ -127,6 +146,7 @@ Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
   state_->options.device = std::move(options.device);
   state_->options.fallback = options.fallback;
   state_->options.communicator = std::move(options.communicator);
+  state_->options.counts_correct = true;
 }
 
 Evaluator::~Evaluator() = default;
@@ -141,17 +161,25 @@ Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_
   state_->check_metrics(loader.shard());
   Sums sums;
   for (const auto& metric : state_->metrics) metric->reset();
+  std::optional<State::Started> last;  // added while the device is at the next
   for (const Batch& batch : loader) {
     if (goes_on && !goes_on()) break;
-    state_->judge(batch, sums);
+    const State::Started started = state_->start(batch);
+    if (last) sums.add(*std::exchange(last, std::nullopt));
+    if (state_->may_add_late()) {
+      last = started;
+    } else {
+      sums.add(started);
+    }
   }
+  if (last) sums.add(*last);
   return state_->joint(sums, loader.shard());
 }
 
 Evaluation Evaluator::run(const Batch& batch) {
   Sums sums;
   for (const auto& metric : state_->metrics) metric->reset();
-  state_->judge(batch, sums);
+  sums.add(state_->start(batch));
   return state_->means(sums);
 }
 
@@ -159,39 +187,18 @@ std::string loss_text(double loss) {
   return std::isnan(loss) ? "nan" : text(loss);
 }
 
-namespace {
-
-template <class T>
-std::int64_t count_correct_of(const Tensor& prediction, const Tensor& target, int class_axis) {
+std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis,
+                           std::int64_t ignored) {
+  if (&prediction.device() != &cpu() || &target.device() != &cpu()) {
+    return count_correct(prediction.to(cpu()), target.to(cpu()), class_axis, ignored);
+  }
   const Shape& shape = prediction.shape();
-  const std::int64_t outer = shape.size(0, class_axis);
-  const std::int64_t classes = shape[class_axis];
-  const std::int64_t inner = shape.size(class_axis + 1, shape.rank());
-  const T* const scores = prediction.values<const T>().data();
   const std::int64_t* const labels = target.values<const std::int64_t>().data();
   std::int64_t correct = 0;
-  for (std::int64_t o = 0; o < outer; ++o) {
-    for (std::int64_t i = 0; i < inner; ++i) {
-      const T* const column = scores + o * classes * inner + i;
-      std::int64_t best = 0;
-      for (std::int64_t c = 1; c < classes; ++c) {
-        if (column[c * inner] > column[best * inner]) best = c;
-      }
-      correct += best == labels[o * inner + i] ? 1 : 0;
-    }
-  }
-  return correct;
-}
-
-}  // namespace
-
-std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis) {
-  if (&prediction.device() != &cpu() || &target.device() != &cpu()) {
-    return count_correct(prediction.to(cpu()), target.to(cpu()), class_axis);
-  }
-  std::int64_t correct = 0;
-  visit_dtype(FloatTypes{}, prediction.dtype(),
-              [&]<class T>() { correct = count_correct_of<T>(prediction, target, class_axis); });
+  visit_dtype(FloatTypes{}, prediction.dtype(), [&]<class T>() {
+    correct = count_correct(prediction.values<const T>().data(), labels, target.size(),
+                            shape[class_axis], shape.size(class_axis + 1, shape.rank()), ignored);
+  });
   return correct;
 }
 

@@ -72,7 +72,9 @@ class Evaluator {
 std::string loss_text(double loss);
 
 /// How many predictions rank their target first. `prediction`: scores along `class_axis`, f32 or
-/// f64; `target`: class indices, one a prediction. They may lie on any device.
-std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis);
+/// f64; `target`: class indices, one a prediction, of which `ignored` ones count for nothing; below
+/// 0 no class is. They may lie on any device.
+std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis,
+                           std::int64_t ignored = -1);
 
 }  // namespace graft

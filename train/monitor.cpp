@@ -118,7 +118,7 @@ void ReduceOnPlateau::on_epoch(Run& run, const EpochReport& report) {
   if (monitor_.waited() < options_.patience) return;
   monitor_.wait_anew();
   TrainStep& step = run.trainer.train_step();
-  const float now = step.state().base_learning_rate;
+  const float now = step.base_learning_rate();
   step.set_base_learning_rate(std::max(now * options_.factor, std::min(now, options_.floor)));
 }
 

@@ -54,6 +54,7 @@ class EarlyStopping : public Callback {
   explicit EarlyStopping(Options options);
 
   void on_start(Run& run) override;
+  bool looks_at_step(const Run& /*run*/) override { return false; }
   void on_epoch(Run& run, const EpochReport& report) override;
   std::string name() const override { return "early_stopping"; }
   std::map<std::string, double> state() const override { return monitor_.state(); }
@@ -82,6 +83,7 @@ class ReduceOnPlateau : public Callback {
   };
   explicit ReduceOnPlateau(Options options);
 
+  bool looks_at_step(const Run& /*run*/) override { return false; }
   void on_epoch(Run& run, const EpochReport& report) override;
   std::string name() const override { return "reduce_on_plateau"; }
   std::map<std::string, double> state() const override { return monitor_.state(); }

@@ -9,6 +9,7 @@
 
 #include "core/base/memory_use.h"
 #include "train/seconds.h"
+#include "train/status_line.h"
 
 namespace graft {
 namespace {
@@ -118,6 +119,13 @@ Pace ProgressBar::pace_of(const Progress& progress) const {
   return pace;
 }
 
+ProgressBar::ProgressBar(bool wanted) : line_(std::make_unique<StatusLine>(wanted)) {}
+ProgressBar::~ProgressBar() = default;
+
+void ProgressBar::clear() {
+  line_->clear();
+}
+
 void ProgressBar::show(const Progress& progress) {
   const double accuracy = progress.step.accuracy.value_or(0.0);
   if (progress.batch == 1 || !run_start_) {
@@ -136,16 +144,16 @@ void ProgressBar::show(const Progress& progress) {
   constexpr double kNew = 0.05;
   loss_ += kNew * (progress.step.loss - loss_);
   accuracy_ += kNew * (accuracy - accuracy_);
-  if (!line_.is_due()) return;
+  if (!line_->is_due()) return;
   Progress smooth = progress;
   smooth.step.loss = loss_;
   if (smooth.step.accuracy) smooth.step.accuracy = accuracy_;
-  line_.draw(progress_line(smooth, pace_of(progress), StatusLine::columns()));
+  line_->draw(progress_line(smooth, pace_of(progress), StatusLine::columns()));
 }
 
 void ProgressBar::show(const StageProgress& progress) {
   if (progress.done == 0) stage_start_ = Clock::now();
-  if (!line_.is_due()) return;
+  if (!line_->is_due()) return;
   Pace pace;
   const double seconds = seconds_since(stage_start_);
   if (seconds > 0.0) pace.samples_per_second = static_cast<double>(progress.samples) / seconds;
@@ -153,7 +161,7 @@ void ProgressBar::show(const StageProgress& progress) {
     const std::int64_t left = progress.all - progress.done;
     pace.seconds_left = seconds / static_cast<double>(progress.done) * static_cast<double>(left);
   }
-  line_.draw(progress_line(progress, pace, StatusLine::columns()));
+  line_->draw(progress_line(progress, pace, StatusLine::columns()));
 }
 
 std::function<bool()> ProgressBar::counting(std::string name, const DataLoader& loader,

@@ -3,13 +3,15 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
-#include "train/status_line.h"
 #include "train/trainer.h"
 
 namespace graft {
+
+class StatusLine;
 
 /// Where work stands that is no training: a validation, a measurement.
 struct StageProgress {
@@ -36,7 +38,10 @@ struct Pace {
 class ProgressBar {
  public:
   /// `wanted`: false for a bar that never shows.
-  explicit ProgressBar(bool wanted = true) : line_(wanted) {}
+  explicit ProgressBar(bool wanted = true);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
 
   /// Draws the line anew, at most ten times a second.
   void show(const Progress& progress);
@@ -46,14 +51,14 @@ class ProgressBar {
   std::function<bool()> counting(std::string name, const DataLoader& loader,
                                  std::function<bool()> goes_on = {});
   /// Erases the line, so that other text can be printed.
-  void clear() { line_.clear(); }
+  void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
 
   Pace pace_of(const Progress& progress) const;
 
-  StatusLine line_;
+  std::unique_ptr<StatusLine> line_;
   // Of the epoch: time and samples since its first step, which makes plans and so takes longer.
   Clock::time_point epoch_start_ = Clock::now();
   std::int64_t epoch_samples_ = 0;

@@ -27,6 +27,7 @@ class RunLog : public Callback {
 
   void on_start(Run& run) override;
   void on_step(Run& run, const Progress& progress) override;
+  bool looks_at_step(const Run& /*run*/) override { return false; }
   void on_validation(Run& run, const Evaluation& evaluation) override;
   void on_epoch(Run& run, const EpochReport& report) override;
 
@@ -49,6 +50,7 @@ class TensorBoardLog : public Callback {
 
   void on_start(Run& run) override;
   void on_step(Run& run, const Progress& progress) override;
+  bool looks_at_step(const Run& /*run*/) override { return false; }
   void on_validation(Run& run, const Evaluation& evaluation) override;
   void on_epoch(Run& run, const EpochReport& report) override;
   void on_end(Run& run) override;

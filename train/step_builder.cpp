@@ -170,7 +170,11 @@ void StepBuilder::add_updates(StepKind kind, const Trained& trained, StateTensor
   }
   const Communicator& ranks = or_alone(options_.communicator);
   if (ranks.size() > 1 && (options_.sync_every == 1 || kind == StepKind::gradients)) {
-    gradients_ = mean_over_ranks(gradients_, builder_->expr(graph_->outputs().front()), ranks);
+    const Means means = mean_over_ranks(gradients_, builder_->expr(graph_->outputs().front()),
+                                        ranks, options_.wire_precision);
+    gradients_ = means.gradients;
+    // A rank that updates none of the last gradients would leave their message out.
+    if (!trained.owners.empty()) graph_->add_output(means.last.value());
   }
   gradients_ = clip_gradients(options_.clip, gradients_);
   if (kind == StepKind::gradients) {
@@ -214,7 +218,10 @@ void StepBuilder::accumulate(const std::vector<Expr>& buffers) {
 
 void StepBuilder::update(const std::vector<UpdateInputs>& clocks, const Trained& trained,
                          StateTensors& state) {
+  const int rank = or_alone(options_.communicator).rank();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto owner = trained.owners.find(names_[i]);
+    if (owner != trained.owners.end() && owner->second != rank) continue;
     const UpdateGroup* const group = trained.updates.find(names_[i]);
     Optimizer optimizer = *options_.optimizer;
     if (group != nullptr && group->weight_decay) set_weight_decay(optimizer, *group->weight_decay);
@@ -227,6 +234,20 @@ void StepBuilder::update(const std::vector<UpdateInputs>& clocks, const Trained&
       if (tie.leader == names_[i]) update_follower(*graph_, tie, added.parameter);
     }
   }
+}
+
+bool StepBuilder::count_correct() {
+  if (!has_class_targets(options_.loss)) return false;
+  Builder builder(*graph_, nullptr, "count/");
+  std::vector<Value*> outputs = graph_->outputs();
+  const Expr prediction = builder.expr(outputs[1]);
+  const std::int64_t axis = class_axis(options_.loss, prediction.shape());
+  const Expr count = call_internal(
+      "CountCorrect", {prediction, builder.expr(targets_.front())},
+      {{"axis", axis}, {"ignore_index", part_of(options_.loss, 0).ignore_index.value_or(-1)}});
+  outputs.push_back(count.value());
+  graph_->set_outputs(outputs);
+  return true;
 }
 
 void StepBuilder::return_variables() {

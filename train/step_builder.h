@@ -9,6 +9,7 @@
 #include "core/ops/builder.h"
 #include "optim/update.h"
 #include "train/masters.h"
+#include "train/shared_state.h"
 #include "train/tied.h"
 #include "train/train_step.h"
 #include "train/update_groups.h"
@@ -32,6 +33,7 @@ struct Trained {
   std::vector<std::string> parameters = {};
   std::vector<Tie> ties = {};
   UpdateGroups updates = {};
+  Owners owners = {};
 };
 
 /// A step's graph under construction: what it gets beside the model's nodes. Between the calls,
@@ -70,6 +72,10 @@ class StepBuilder {
   /// does with the gradients. State that `state` holds is taken from there; new state is added.
   /// StepKind::evaluate has none of this.
   void add_updates(StepKind kind, const Trained& trained, StateTensors& state);
+
+  /// Adds how many predictions rank their target first as a last output, an i64 scalar. Returns
+  /// whether the loss has targets for that.
+  bool count_correct();
 
   /// Makes the new contents of all variables outputs, so that they can be inputs as well.
   void return_variables();

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "core/layers/change_opset.h"
 #include "core/ops/opset.h"
 #include "train/compile.h"
+#include "train/repeat_step.h"
 
 namespace graft {
 namespace {
@@ -36,16 +38,20 @@ void free_names(Graph& graph) {
   }
 }
 
-Model to_model(const Model& origin, std::unique_ptr<Graph> graph) {
+/// `opset`: as in StepFormat.
+Model to_model(const Model& origin, std::unique_ptr<Graph> graph, std::int64_t opset) {
   Model model;
   model.domain = origin.domain;
   model.set_opset("", oldest_opset(*graph));
   model.set_graph(std::move(graph));
+  if (opset != 0) edit::change_opset(model, opset);
+  free_names(model.graph());
   return model;
 }
 
 Model make_step(const TrainableModel& trainable, const TrainOptions& options,
-                const CompileRequest& request, std::vector<StepVariable>& variables) {
+                const CompileRequest& request, std::int64_t opset,
+                std::vector<StepVariable>& variables) {
   CompiledGraph built = compile_graph(trainable.model, options, request);
   Graph& graph = *built.graph;
   graph.rename(graph.outputs()[0], graph.unique_name("loss"));
@@ -59,12 +65,12 @@ Model make_step(const TrainableModel& trainable, const TrainOptions& options,
     variables.push_back({name, next, variable->initializer(), is_parameter});
     make_input(graph, variable);
   }
-  free_names(graph);
-  return to_model(trainable.model, std::move(built.graph));
+  return to_model(trainable.model, std::move(built.graph), opset);
 }
 
 Model make_evaluation(const TrainableModel& trainable, const TrainOptions& options,
-                      const CompileRequest& request, const std::vector<StepVariable>& variables) {
+                      const CompileRequest& request, std::int64_t opset,
+                      const std::vector<StepVariable>& variables) {
   Model newest = newest_form(trainable.file);
   for (const StepVariable& variable : variables) {
     if (Value* const value = newest.graph().find(variable.name)) value->is_variable = true;
@@ -79,14 +85,17 @@ Model make_evaluation(const TrainableModel& trainable, const TrainOptions& optio
   for (const StepVariable& variable : variables) {
     if (Value* const value = graph.find(variable.name)) make_input(graph, value);
   }
-  free_names(graph);
-  return to_model(trainable.model, std::move(built.graph));
+  return to_model(trainable.model, std::move(built.graph), opset);
 }
 
 }  // namespace
 
 StepModel export_step(const Model& model, const TrainOptions& options,
-                      const std::vector<ValueType>& inputs, const ValueType& target) {
+                      const std::vector<ValueType>& inputs, const ValueType& target,
+                      const StepFormat& format) {
+  if (format.steps < 1) {
+    fail(ErrorKind::argument, "one call makes ", format.steps, " steps, wanted at least 1");
+  }
   const TrainableModel trainable = prepare_training(model, options);
   if (trainable.trained.updates.clocks.size() > 1) {
     fail(ErrorKind::unsupported,
@@ -101,9 +110,10 @@ StepModel export_step(const Model& model, const TrainOptions& options,
                                .state = &state,
                                .is_exported = true};
   StepModel made;
-  made.step = make_step(trainable, options, request, made.variables);
-  made.evaluation = make_evaluation(trainable, options, request, made.variables);
+  made.step = make_step(trainable, options, request, format.opset, made.variables);
+  made.evaluation = make_evaluation(trainable, options, request, format.opset, made.variables);
   made.target = made.step.graph().inputs().at(inputs.size())->name();
+  if (format.steps > 1) repeat_step(made.step, format.steps, made.variables.size());
   return made;
 }
 

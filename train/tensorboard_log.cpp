@@ -108,7 +108,7 @@ void TensorBoardLog::on_step(Run& run, const Progress& progress) {
   std::string summary = scalar("step/loss", progress.step.loss) +
                         scalar("step/learning_rate", progress.learning_rate.value_or(0.0));
   if (progress.step.accuracy) summary += scalar("step/accuracy", *progress.step.accuracy);
-  write(run, event(run.trainer.train_step().updates(), message(5, summary)));
+  write(run, event(progress.updates, message(5, summary)));
 }
 
 void TensorBoardLog::on_validation(Run& run, const Evaluation& evaluation) {

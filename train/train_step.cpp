@@ -7,12 +7,15 @@
 #include "autograd/joint_loss.h"
 #include "core/graph/print.h"
 #include "core/runtime/recent.h"
+#include "core/runtime/residency.h"
 #include "train/averages.h"
 #include "train/check_options.h"
 #include "train/check_state.h"
 #include "train/compile.h"
 #include "train/data_parallel.h"
 #include "train/largest_batch.h"
+#include "train/late_numbers.h"
+#include "train/shared_state.h"
 #include "train/trainable.h"
 
 namespace graft {
@@ -22,26 +25,14 @@ ValueType type_of(const Tensor& tensor) {
   return {tensor.dtype(), SymShape(tensor.shape())};
 }
 
-struct PlannedStep {
+struct PlannedStep : Compiled {
   StepKind kind;
-  Plan plan;
-  std::vector<std::string> outputs;
-  std::vector<std::int64_t> classes;  // as CompiledGraph::classes
-  std::size_t started;                // UpdateGroups::started
+  std::size_t started;  // UpdateGroups::started
 };
 
 /// A copy on the device that shares no elements.
 Tensor copied_to(Device& device, const Tensor& tensor) {
   return &tensor.device() == &device ? tensor.clone() : tensor.to(device);
-}
-
-/// A scalar of the plan; read without an allocation.
-float scalar_value(const Tensor& tensor) {
-  const auto read = [&](auto value) {
-    tensor.device().copy_to_host(&value, tensor.data(), sizeof value);
-    return static_cast<float>(value);
-  };
-  return tensor.dtype() == DType::f64 ? read(double{}) : read(float{});
 }
 
 }  // namespace
@@ -60,19 +51,22 @@ struct TrainStep::State {
   std::vector<Tensor> clocks;  // lr and step of each
   std::size_t target_count = 1;
   std::vector<Tensor> plan_inputs;
+  std::shared_ptr<SharedConstants> constants = std::make_shared<SharedConstants>();
+  LateNumbers numbers;
   std::int64_t updates = 0;
   std::uint64_t runs = 0;
+  std::optional<Gathered> gathered;  // since the last step
 
   StepKind next_kind() const;
   void set_clocks();
   void set_inputs(const std::vector<Tensor>& inputs, std::span<const Tensor> targets);
-  float run(const std::vector<Tensor>& inputs, std::span<const Tensor> targets);
+  StartedStep start(const std::vector<Tensor>& inputs, std::span<const Tensor> targets);
   void plan(const std::vector<Tensor>& inputs, std::span<const Tensor> targets);
   PlannedStep make_plan(StepKind kind, const std::vector<ValueType>& types, std::int64_t at);
   void check_last_stage(StepKind kind, const std::vector<ValueType>& types);
   void require_trained() const;
   Communicator& ranks() const { return or_alone(options.communicator); }
-  void synchronize_update();
+  StepTensors tensors() const { return {model.graph(), trained, state, options}; }
   const std::shared_ptr<PlannedStep>& planned(StepKind kind);
   PlannedStep& last_planned() const {
     if (last == nullptr) fail(ErrorKind::argument, "no step has run yet");
@@ -111,15 +105,14 @@ void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs,
 PlannedStep TrainStep::State::make_plan(StepKind kind, const std::vector<ValueType>& types,
                                         std::int64_t at) {
   const auto targets = types.end() - static_cast<std::ptrdiff_t>(target_count);
-  Compiled made = compile(model, options,
-                          {.kind = kind,
-                           .inputs = {types.begin(), targets},
-                           .targets = {targets, types.end()},
-                           .trained = trained,
-                           .state = &state,
-                           .updates = at});
-  return {kind, std::move(made.plan), std::move(made.outputs), std::move(made.classes),
-          trained.updates.started(at)};
+  const CompileRequest request{.kind = kind,
+                               .inputs = {types.begin(), targets},
+                               .targets = {targets, types.end()},
+                               .trained = trained,
+                               .state = &state,
+                               .updates = at,
+                               .constants = constants};
+  return {compile(model, options, request), kind, trained.updates.started(at)};
 }
 
 /// Where parameters start later, the budget must hold for that, too, before the first step.
@@ -173,45 +166,47 @@ TrainStep::TrainStep(Model& model, TrainOptions options) : state_(std::make_uniq
   check_own_updates(s.model.graph(), s.trained.parameters, s.options);
   s.options.seed = seed_of_rank(s.options.seed, s.ranks());
   share_start(s.model.graph(), s.trained.parameters, s.ranks());
+  s.trained.owners = choose_owners(s.model.graph(), s.trained.parameters, s.options);
 }
 
 TrainStep::~TrainStep() = default;
 TrainStep::TrainStep(TrainStep&&) noexcept = default;
 TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
 
-/// What the ranks' own updates or batches have changed meets again as often as the options say.
-void TrainStep::State::synchronize_update() {
-  if (ranks().size() == 1) return;
-  if (options.sync_every > 1 && updates % options.sync_every == 0) {
-    average(changed_on_rank(model.graph(), trained, state), ranks());
-  } else if (options.sync_bn) {
-    average(own_of_rank(model.graph(), {}), ranks());
-  }
-}
-
-float TrainStep::State::run(const std::vector<Tensor>& inputs, std::span<const Tensor> targets) {
+StartedStep TrainStep::State::start(const std::vector<Tensor>& inputs,
+                                    std::span<const Tensor> targets) {
   require_trained();
+  gathered.reset();
   set_clocks();
   set_inputs(inputs, targets);
   const std::shared_ptr<PlannedStep>& planned = this->planned(next_kind());
   Plan& plan = planned->plan;
   check_class_targets(options.loss, targets, planned->classes);
-  plan.run(plan_inputs, {.step = runs});
+  plan.start(plan_inputs, {.step = runs});
   ++runs;
   last = planned;
   if (planned->kind == StepKind::update || planned->kind == StepKind::apply) {
     ++updates;
-    synchronize_update();
+    meet_after_update(tensors(), updates);
   }
-  return scalar_value(plan.output(0));
+  return numbers.take(plan, planned->counts_correct, options, targets.front());
+}
+
+StartedStep TrainStep::start(const std::vector<Tensor>& inputs, const Tensor& target) {
+  return state_->start(inputs, {&target, 1});
+}
+
+StartedStep TrainStep::start(const std::vector<Tensor>& inputs,
+                             const std::vector<Tensor>& targets) {
+  return state_->start(inputs, targets);
 }
 
 float TrainStep::run(const std::vector<Tensor>& inputs, const Tensor& target) {
-  return state_->run(inputs, {&target, 1});
+  return static_cast<float>(start(inputs, target).loss());
 }
 
 float TrainStep::run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets) {
-  return state_->run(inputs, targets);
+  return static_cast<float>(start(inputs, targets).loss());
 }
 
 void TrainStep::State::plan(const std::vector<Tensor>& inputs, std::span<const Tensor> targets) {
@@ -256,6 +251,10 @@ float TrainStep::learning_rate(const std::string& parameter) const {
   return all.rate(all.clocks[all.clock_of(*group)], s.base_lr, s.updates, s.options.total_updates);
 }
 
+float TrainStep::base_learning_rate() const {
+  return state_->base_lr;
+}
+
 void TrainStep::set_base_learning_rate(float lr) {
   if (!(lr >= 0.0F) || !std::isfinite(lr)) {
     fail(ErrorKind::argument, "the learning rate is ", lr,
@@ -271,32 +270,33 @@ void TrainStep::set_total_updates(std::int64_t total) {
 TrainState TrainStep::state() const {
   const State& s = *state_;
   s.require_trained();
-  return {.weights = weights_of(s.model.graph(), s.trained),
-          .optimizer = s.state,
-          .updates = s.updates,
-          .batches = s.runs,
-          .total_updates = s.options.total_updates,
-          .base_learning_rate = s.base_lr};
+  TrainState state{.weights = weights_of(s.model.graph(), s.trained),
+                   .optimizer = s.state,
+                   .updates = s.updates,
+                   .batches = s.runs,
+                   .total_updates = s.options.total_updates,
+                   .base_learning_rate = s.base_lr};
+  complete(state, s.gathered, s.tensors());
+  return state;
 }
 
 void TrainStep::load_state(const TrainState& state) {
   State& s = *state_;
-  check_weights(weights_of(s.model.graph(), s.trained), state.weights);
+  const std::map<std::string, Tensor> weights = weights_of(s.model.graph(), s.trained);
+  check_weights(weights, state.weights);
   check_optimizer_state(s.model.graph(), s.trained, s.options, state);
   set_base_learning_rate(state.base_learning_rate);
-  for (const auto& [name, tensor] : state.weights) {
-    const Tensor& mine = s.model.graph().find(name)->initializer();
-    // What does not train may lie in memory that cannot be written.
-    if (!equal_bits(mine.to(cpu()), tensor)) mine.copy_from(tensor);
-  }
+  copy_changed(weights, state.weights);
   // Plans hold the tensors of the state that there was, and constants made from weights.
   s.last.reset();
   s.plans.clear();
   s.aside.clear();
+  s.gathered.reset();
   StateTensors loaded;
   for (const auto& [name, tensor] : state.optimizer) {
     loaded.emplace(name, copied_to(device(s.options.device), tensor));
   }
+  keep_share(s.trained.owners, s.ranks().rank(), loaded);
   s.state = std::move(loaded);
   s.updates = state.updates;
   s.runs = state.batches;
@@ -304,11 +304,12 @@ void TrainStep::load_state(const TrainState& state) {
 }
 
 void TrainStep::synchronize() {
-  const State& s = *state_;
-  if (s.ranks().size() == 1) return;
-  average(s.options.sync_every > 1 ? changed_on_rank(s.model.graph(), s.trained, s.state)
-                                   : own_of_rank(s.model.graph(), s.state),
-          s.ranks());
+  meet(state_->tensors());
+  if (!state_->trained.owners.empty()) gather_state();
+}
+
+void TrainStep::gather_state() {
+  state_->gathered = gather(state_->tensors());
 }
 
 std::int64_t TrainStep::updates() const {

@@ -5,90 +5,34 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "autograd/loss.h"
-#include "core/device/communicator.h"
-#include "core/passes/precision.h"
 #include "core/runtime/step_profile.h"
 #include "core/tensor/tensor.h"
-#include "optim/clip.h"
-#include "optim/optimizer.h"
-#include "optim/schedule.h"
 #include "train/parameter_group.h"
+#include "train/train_options.h"
 #include "train/train_state.h"
 
 namespace graft {
 
 class Model;
 
-struct TrainOptions {
-  Loss loss = cross_entropy();
-  /// Without one, a step computes gradients and changes nothing but running statistics.
-  std::optional<Optimizer> optimizer = SGD{};
-  /// Regular expression (RE2) that the whole name of a parameter must match to train; empty:
-  /// what trains by default, float initializers that reach an input which usually holds a weight.
-  std::string trainable = "";
-  /// Parameters whose whole name matches this one stay frozen; empty: none.
-  std::string freeze = "";
-  /// Exactly these train, whatever the patterns and the defaults say; empty: by pattern.
-  std::vector<std::string> parameters = {};
-  /// Groups of initializers that are one parameter, written more than once by the exporter (as it
-  /// is, and transposed): they train as one and stay equal. The first of a group counts.
-  std::vector<std::vector<std::string>> tied = {};
-  /// Which parameters have a rate, a decay or a schedule of their own, or start later. The last
-  /// group that matches and has a setting counts.
-  std::vector<ParameterGroup> groups = {};
-  /// Each layer's rate is this times that of the next; the last layer has the optimizer's. In
-  /// (0, 1]; rates of groups count as they are.
-  float layer_decay = 1.0F;
-  /// Above 0: averages of all that trains are kept, a' = d a + (1 - d) w after each update, with d
-  /// this number but at most (1 + t) / (10 + t) in update t, so that the first weights are soon
-  /// forgotten. Below 1.
-  float ema = 0.0F;
-  /// The output that the loss judges, where the loss does not name its outputs; empty: the first.
-  std::string output = "";
-  /// The device to train on, by a name that `device()` takes. Parameters are moved there, and the
-  /// model shares them: their elements are then seen through `Tensor::to(cpu())`.
-  std::string device = "auto";
-  /// What becomes of ops for which that device has no kernel.
-  Fallback fallback = Fallback::none;
-  /// The device gets each step by one call, where it can (PlanOptions::records). The results are
-  /// the same without.
-  bool records = true;
-  Precision precision = Precision::f32;
-  StatePrecision state_precision = StatePrecision::f32;
-  Clip clip = {};
-  /// How the learning rate changes over `total_updates` updates.
-  Schedule schedule = {};
-  std::int64_t total_updates = 0;
-  /// Micro-batches whose gradients are averaged before one update. Those left over when training
-  /// ends, fewer than that, make no update.
-  int accumulate = 1;
-  /// Chooses what Dropout drops: with the same seed, a step drops the same elements again.
-  std::uint64_t seed = 0;
-  /// The ranks that train together, each on batches of its own of the same shapes: an update takes
-  /// the means of their gradients. Null: this process trains alone. On the CPU only.
-  std::shared_ptr<Communicator> communicator = nullptr;
-  /// With a communicator: how many updates each rank makes by its own gradients before parameters
-  /// and what the optimizer keeps become their means over the ranks (local SGD: Stich, "Local SGD
-  /// Converges Fast and Communicates Little", ICLR 2019). 1: each update is a joint one.
-  int sync_every = 1;
-  /// With a communicator: running statistics become their means over the ranks with each update,
-  /// not only when `synchronize` is called. Each rank still normalizes by its own samples.
-  bool sync_bn = false;
-  /// The most bytes for activations, gradients and scratch memory; 0: as many as it takes, but
-  /// above 64 MB what is cheap to compute again is not kept. Parameters, optimizer state and
-  /// batches come on top. What does not fit is computed again in the backward part, with the same
-  /// bits.
-  std::size_t memory_budget = 0;
-  /// Fills memory with NaN bits before each step and as soon as it is dead: a value that is read
-  /// before it is written then shows. For tests; slow.
-  bool poison = false;
-  /// Looks at what each node of a step makes, and throws Error{numeric} at the first NaN, or at the
-  /// end of a step whose loss or update is infinite: the text names the node that made it and the
-  /// range of what it read. What the step has updated by then stays. To look for mistakes; slow.
-  bool debug_nan = false;
+/// What a step finds, which its device may still be at: each question waits for it, and for no
+/// later one. May outlive the TrainStep.
+class StartedStep {
+ public:
+  struct Numbers;
+  explicit StartedStep(std::shared_ptr<const Numbers> numbers) : numbers_(std::move(numbers)) {}
+
+  /// Before the update. Throws Error{device} for what went wrong on the device.
+  double loss() const;
+  /// How many predictions rank their target first, with TrainOptions::counts_correct and a loss
+  /// that has class targets. Throws as `loss`.
+  std::optional<std::int64_t> correct() const;
+
+ private:
+  std::shared_ptr<const Numbers> numbers_;
 };
 
 /// A model's training step: forward, loss, backward and update as one plan for each set of batch
@@ -120,6 +64,12 @@ class TrainStep {
   /// The same with several targets, for losses that take as many.
   float run(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets);
 
+  /// The same, but a card may still be at it, and at the step before, when this returns: the next
+  /// batch then travels beside them. Inputs on the host may change as soon as it returns. What goes
+  /// wrong on the device, the next call that waits for it throws.
+  StartedStep start(const std::vector<Tensor>& inputs, const Tensor& target);
+  StartedStep start(const std::vector<Tensor>& inputs, const std::vector<Tensor>& targets);
+
   /// Makes the plan of the next step for such a batch, which `run` would make otherwise: memory is
   /// taken and whatever stops training is thrown now. Only types and shapes count.
   void plan(const std::vector<Tensor>& inputs, const Tensor& target);
@@ -139,8 +89,10 @@ class TrainStep {
   /// 0.
   void set_base_learning_rate(float lr);
   void set_total_updates(std::int64_t total);
+  /// The rate before schedules.
+  float base_learning_rate() const;
   /// Where training stands. The tensors are the step's own: valid as they are until the next step,
-  /// `clone` keeps them.
+  /// `clone` keeps them. Throws Error{argument} on a rank that has not all of it (`gather_state`).
   TrainState state() const;
   /// Goes on from there, here or in another process. Throws Error{argument} if the state is not of
   /// such a model, such parameters and such an optimizer; the step is then as it was. Plans are
@@ -150,6 +102,9 @@ class TrainStep {
   /// gradients that wait for an update and, with sync_every, own updates, becomes its mean over the
   /// ranks. All ranks then hold the same bits. Trainer::fit does so after each epoch.
   void synchronize();
+  /// Where ranks train together: until the next step `state` says on rank 0 what `synchronize`
+  /// would lead to, though nothing changes, and, with shard_state, what all ranks keep.
+  void gather_state();
   /// The number of updates done so far.
   std::int64_t updates() const;
 

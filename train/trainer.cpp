@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
+#include "core/device/overlap.h"
 #include "core/graph/model.h"
 #include "train/data_parallel.h"
 #include "train/seconds.h"
@@ -62,6 +64,24 @@ std::string cure(const TrainStep& step) {
               ") or gradient clipping");
 }
 
+TrainOptions counting(TrainOptions options) {
+  options.counts_correct = true;
+  return options;
+}
+
+/// Of the samples; absent where no prediction was judged at all.
+std::optional<double> share(std::optional<std::int64_t> correct, std::int64_t judged) {
+  if (!correct) return std::nullopt;
+  return static_cast<double>(*correct) / static_cast<double>(judged);
+}
+
+/// Asks all of them: some remember what they answered.
+bool any_looks_at_step(const Run& run) {
+  bool any = false;
+  for (const auto& callback : run.callbacks) any = callback->looks_at_step(run) || any;
+  return any;
+}
+
 }  // namespace
 
 Trainer::Trainer(Model& model, TrainOptions options)
@@ -70,49 +90,46 @@ Trainer::Trainer(Model& model, TrainOptions options)
       ranks_(&or_alone(options.communicator)),
       total_updates_(options.total_updates),
       accumulate_(options.accumulate),
-      step_(model, options),
+      step_(model, counting(options)),
       evaluator_(model, {.loss = options.loss,
                          .output = options.output,
                          .device = options.device,
                          .fallback = options.fallback,
                          .parameters = step_.parameter_names(),
                          .communicator = options.communicator}),
+      overlaps_(find_overlap(device(options.device)) != nullptr),
       finite_(finite_of(step_.parameter_names())) {}
 
 StepReport Trainer::step(const Batch& batch) {
-  return step(batch, nullptr);
+  return finish(start(batch));
 }
 
-StepReport Trainer::step(const Batch& batch, const Run* run) {
+Trainer::Started Trainer::start(const Batch& batch) {
   const bool is_untrained = step_.updates() == 0;
-  const StepReport report =
-      judge(batch, batch.further_targets.empty() ? step_.run(batch.inputs, batch.target)
-                                                 : step_.run(batch.inputs, targets_of(batch)));
+  const double rate = step_.learning_rate();
+  StartedStep step = batch.further_targets.empty() ? step_.start(batch.inputs, batch.target)
+                                                   : step_.start(batch.inputs, targets_of(batch));
+  const std::int64_t judged = has_class_targets(loss_) ? count_judged(loss_, batch.target) : 0;
+  return {std::move(step), batch.size, judged, step_.updates(), rate, is_untrained};
+}
+
+StepReport Trainer::finish(const Started& started, const Run* run) const {
+  StepReport report{.loss = started.step.loss(), .samples = started.samples};
+  report.accuracy = share(started.step.correct(), started.judged);
+  if (ranks_->size() > 1) report = over_ranks(report, started.judged, *ranks_);
   if (!std::isfinite(report.loss)) {
     const std::string place = run == nullptr
                                   ? ""
                                   : text(" (epoch ", run->position.epoch + 1, ", batch ",
                                          run->position.batch + 1, " of ", run->batches, ")");
-    fail(ErrorKind::numeric, "the loss is ", loss_text(report.loss), " in step ", step_.updates(),
+    fail(ErrorKind::numeric, "the loss is ", loss_text(report.loss), " in step ", started.updates,
          place,
-         is_untrained ? "; look for values in the data or the weights that are not finite: "
-                        "with debug_nan (--debug-nan) the step names the node that makes the first"
-                      : cure(step_));
+         started.is_untrained
+             ? "; look for values in the data or the weights that are not finite: "
+               "with debug_nan (--debug-nan) the step names the node that makes the first"
+             : cure(step_));
   }
   return report;
-}
-
-StepReport Trainer::judge(const Batch& batch, double loss) const {
-  StepReport report{.loss = loss, .samples = batch.size};
-  std::int64_t judged = 0;
-  if (has_class_targets(loss_)) {
-    const Tensor& prediction = step_.prediction();
-    const std::int64_t correct =
-        count_correct(prediction, batch.target, class_axis(loss_, prediction.shape()));
-    judged = count_judged(loss_, batch.target);
-    report.accuracy = static_cast<double>(correct) / static_cast<double>(judged);
-  }
-  return ranks_->size() == 1 ? report : over_ranks(report, judged, *ranks_);
 }
 
 std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& options) {
@@ -165,6 +182,7 @@ std::vector<EpochReport> Trainer::train(Run& run, DataLoader& loader, const FitO
   const auto each = [&](const auto& call) {
     for (const auto& callback : options.callbacks) call(*callback);
   };
+  step_.gather_state();  // a callback may store what there was before the first step
   each([&](Callback& callback) { callback.on_start(run); });
   const bool is_start = run.position.epoch == 0 && run.position.batch == 0;
   if (options.measure_first && options.validation != nullptr && is_start) {
@@ -201,28 +219,57 @@ std::vector<EpochReport> Trainer::train(Run& run, DataLoader& loader, const FitO
 }
 
 void Trainer::decide_together(Run& run) const {
-  if (ranks_->size() > 1) run.stops = any_of_ranks(run.stops, *ranks_);
+  if (ranks_->size() == 1) return;
+  const auto [stops, saves] = any_of_ranks({run.stops, run.saves}, *ranks_);
+  run.stops = stops;
+  run.saves = saves;
+}
+
+void Trainer::save_if_asked(Run& run) {
+  if (!run.saves) return;
+  run.saves = false;
+  step_.gather_state();
+  for (const auto& callback : run.callbacks) callback->on_save(run);
+}
+
+/// Whether the next step may start before this one is reported: only who waits for a device gains.
+bool Trainer::may_report_late(const Run& run, const FitOptions& options) const {
+  const bool is_looked_at = any_looks_at_step(run);
+  return overlaps_ && ranks_->size() == 1 && !options.on_step && !is_looked_at;
+}
+
+void Trainer::report(Run& run, const FitOptions& options, const Started& started,
+                     const std::function<double()>& seconds) {
+  RunPosition& position = run.position;
+  const StepReport report = finish(started, &run);
+  add(report, position);
+  position.seconds = seconds();
+  const Progress progress{position.epoch + 1, run.epochs,     position.batch, run.batches, report,
+                          started.rate,       started.updates};
+  for (const auto& callback : options.callbacks) callback->on_step(run, progress);
+  if (options.on_step && !options.on_step(progress)) run.stops = true;
+  if (options.goes_on && !options.goes_on()) run.stops = true;
+  decide_together(run);
 }
 
 bool Trainer::train_epoch(Run& run, DataLoader& loader, const FitOptions& options) {
-  RunPosition& position = run.position;
-  const auto start = std::chrono::steady_clock::now();
-  const double seconds_before = position.seconds;
-  position.loader_epoch = loader.epoch();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&, before = run.position.seconds] { return before + seconds_since(begin); };
+  run.position.loader_epoch = loader.epoch();
+  std::optional<Started> unreported;
   for (const Batch& batch : loader) {
-    const float rate = step_.learning_rate();
-    const StepReport report = step(batch, &run);
-    add(report, position);
-    position.seconds = seconds_before + seconds_since(start);
-    const Progress progress{position.epoch + 1, run.epochs, position.batch,
-                            run.batches,        report,     rate};
-    for (const auto& callback : options.callbacks) callback->on_step(run, progress);
-    if (options.on_step && !options.on_step(progress)) run.stops = true;
-    if (options.goes_on && !options.goes_on()) run.stops = true;
-    decide_together(run);
+    const Started started = start(batch);
+    if (unreported) report(run, options, *std::exchange(unreported, std::nullopt), seconds);
+    if (!run.stops && may_report_late(run, options)) {
+      unreported = started;
+      continue;
+    }
+    report(run, options, started, seconds);
     if (run.stops) return false;
+    save_if_asked(run);
   }
-  return true;
+  if (unreported) report(run, options, *unreported, seconds);
+  return !run.stops;
 }
 
 std::optional<Evaluation> Trainer::validate(Run& run, const FitOptions& options) {

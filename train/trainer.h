@@ -19,12 +19,14 @@ struct FitOptions {
   /// Evaluated after each epoch; may be null.
   DataLoader* validation = nullptr;
   /// Called after each step and each epoch, a last one that was broken off included; returning
-  /// false stops training.
+  /// false stops training. With on_step, a card waits for it behind each step, as it does where
+  /// Callback::looks_at_step says so.
   std::function<bool(const Progress&)> on_step = {};
   std::function<bool(const EpochReport&)> on_epoch = {};
   /// What else follows the run.
   std::vector<std::shared_ptr<Callback>> callbacks = {};
-  /// Asked after each step and before each batch of a measurement; false stops the run there.
+  /// Asked after each step and before each batch of a measurement; false stops the run there, and
+  /// on a card behind the step that was started meanwhile.
   std::function<bool()> goes_on = {};
   /// Told at once what goes wrong without ending the run: files of callbacks that cannot be
   /// written.
@@ -45,8 +47,25 @@ class Trainer {
   explicit Trainer(Model& model, TrainOptions options = {});
 
   /// One step. Throws Error{numeric} if the loss is NaN or infinite; the update of that step has
-  /// been made by then.
+  /// been made by then, and within `fit` a card may have made the next one as well.
   StepReport step(const Batch& batch);
+
+  /// A step whose device may still be at it.
+  struct Started {
+    StartedStep step;
+    std::int64_t samples;
+    std::int64_t judged;   // predictions that count, of class losses
+    std::int64_t updates;  // with it
+    double rate;
+    bool is_untrained;
+  };
+  /// `step` in two parts: a card may still be at the step, and at the one before, when `start`
+  /// returns (TrainStep::start). `finish` waits for it, and throws what `step` throws; of errors it
+  /// names the place in `run`. With a communicator, ranks finish steps in one order.
+  Started start(const Batch& batch);
+  StepReport finish(const Started& started, const Run* run = nullptr) const;
+  /// Whether that gains anything: the CPU has done the step when `start` returns.
+  bool overlaps() const { return overlaps_; }
 
   /// Whole epochs. Throws what step, evaluate, callbacks and the loader throw, Error{numeric}
   /// before the epoch's callbacks if its updates made a parameter NaN or infinite that was not, and
@@ -71,11 +90,12 @@ class Trainer {
   const Model& model() const { return *model_; }
 
  private:
-  StepReport step(const Batch& batch, const Run* run);
-  /// Of the last step, over all ranks.
-  StepReport judge(const Batch& batch, double loss) const;
+  bool may_report_late(const Run& run, const FitOptions& options) const;
+  void report(Run& run, const FitOptions& options, const Started& started,
+              const std::function<double()>& seconds);
   /// What asks one rank to stop stops all.
   void decide_together(Run& run) const;
+  void save_if_asked(Run& run);
   void resume(Run& run, DataLoader& loader, const std::filesystem::path& path);
   std::vector<EpochReport> train(Run& run, DataLoader& loader, const FitOptions& options);
   /// False if the epoch was broken off.
@@ -94,6 +114,7 @@ class Trainer {
   int accumulate_;
   TrainStep step_;
   Evaluator evaluator_;
+  bool overlaps_;  // the device does
   /// Parameters that were finite when the run began: others may hold infinities on purpose, as
   /// masks of attention do.
   std::vector<std::string> finite_;

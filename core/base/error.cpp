@@ -1,6 +1,16 @@
 #include "core/base/error.h"
 
 namespace graft {
+namespace {
+
+/// Names in files may hold zero bytes, where `what` would end.
+std::string with_zeros_shown(const std::string& message) {
+  std::string shown;
+  for (const char c : message) c == '\0' ? shown += "\\x00" : shown += c;
+  return shown;
+}
+
+}  // namespace
 
 std::string_view name(ErrorKind kind) {
   switch (kind) {
@@ -27,7 +37,7 @@ std::string_view name(ErrorKind kind) {
 }
 
 void throw_error(ErrorKind kind, const std::string& message) {
-  throw Error(kind, message);
+  throw Error(kind, with_zeros_shown(message));
 }
 
 }  // namespace graft

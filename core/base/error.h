@@ -35,10 +35,12 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-/// Joins the streamed form of all arguments.
+/// Joins the streamed form of all arguments. Throws std::bad_alloc: a stream would keep that to
+/// itself and cut the text off.
 template <class... Args>
 std::string text(const Args&... args) {
   std::ostringstream out;
+  out.exceptions(std::ios::badbit);
   out.imbue(std::locale::classic());  // the program's locale must not group digits
   (out << ... << args);
   return out.str();

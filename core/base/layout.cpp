@@ -1,5 +1,7 @@
 #include "core/base/layout.h"
 
+#include "core/base/at.h"
+
 namespace graft {
 
 std::vector<std::int64_t> channels_last_order(int rank) {
@@ -31,7 +33,7 @@ std::vector<std::int64_t> layout_strides(const Shape& shape, Layout layout) {
   const std::vector<std::int64_t> in_memory = channels_last_shape(shape).strides();
   std::vector<std::int64_t> strides(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    strides[static_cast<std::size_t>(order[i])] = in_memory[i];
+    at(strides, order[i]) = in_memory[i];
   }
   return strides;
 }

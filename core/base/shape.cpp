@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/base/error.h"
 
 namespace graft {
@@ -56,7 +57,7 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view who) {
       fail(ErrorKind::shape, who, ": ", a, " and ", b, " do not broadcast (", da, " against ", db,
            " in axis ", i, ")");
     }
-    dims[static_cast<std::size_t>(i)] = da == 1 ? db : da;
+    at(dims, i) = da == 1 ? db : da;
   }
   return Shape(std::move(dims));
 }

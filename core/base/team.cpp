@@ -1,5 +1,3 @@
-#include "core/base/team_internal.h"
-
 #include <pthread.h>
 #include <sched.h>
 
@@ -9,8 +7,10 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/at.h"
 #include "core/base/error.h"
 #include "core/base/float_control_internal.h"
+#include "core/base/team_internal.h"
 
 namespace graft {
 namespace {
@@ -111,14 +111,14 @@ void Team::open(int pieces, Body body, void* context) {
   float_control_ = float_control();
   unfinished_.store(static_cast<std::uint32_t>(pieces - 1), std::memory_order_relaxed);
   for (int i = 1; i < pieces; ++i) {
-    Seat& seat = *seats_[static_cast<std::size_t>(i - 1)];
+    Seat& seat = *at(seats_, i - 1);
     if (seat.offer.exchange(Offer::piece) == Offer::none_and_asleep) seat.offer.notify_one();
   }
   place = {this, 0, pieces};
 }
 
 void Team::close() {
-  for (int i = 1; i < pieces_; ++i) take_and_run(*seats_[static_cast<std::size_t>(i - 1)], i);
+  for (int i = 1; i < pieces_; ++i) take_and_run(*at(seats_, i - 1), i);
   await_others();
   place = {};
 }

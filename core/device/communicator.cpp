@@ -1,9 +1,11 @@
 #include "core/device/communicator.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <vector>
 
 namespace graft {
 namespace {
@@ -48,6 +50,25 @@ Communicator::~Communicator() {
   Known& all = known();
   const std::lock_guard lock(all.mutex);
   all.by_id.erase(id_);
+}
+
+void Communicator::all_to_all(std::span<const std::byte> sent, std::span<std::byte> received) {
+  const std::size_t piece = sent.size() / static_cast<std::size_t>(size());
+  std::vector<std::byte> theirs(sent.size());
+  for (int root = 0; root < size(); ++root) {
+    if (root == rank()) std::ranges::copy(sent, theirs.begin());
+    broadcast(theirs, root);
+    std::ranges::copy(
+        std::span(theirs).subspan(static_cast<std::size_t>(rank()) * piece, piece),
+        received.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(root) * piece));
+  }
+}
+
+void Communicator::all_gather(std::span<std::byte> all) {
+  const std::size_t piece = all.size() / static_cast<std::size_t>(size());
+  for (int root = 0; root < size(); ++root) {
+    broadcast(all.subspan(static_cast<std::size_t>(root) * piece, piece), root);
+  }
 }
 
 Communicator& alone() {

@@ -27,6 +27,12 @@ class Communicator {
   virtual void all_reduce(std::span<double> values) = 0;
   /// All ranks get the bytes of rank `root`.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  /// Each rank gets one piece from each rank, in their order: of `sent`, which is cut into as many
+  /// equal pieces as there are ranks, that of its own number. Broadcasts do it where a library has
+  /// nothing better.
+  virtual void all_to_all(std::span<const std::byte> sent, std::span<std::byte> received);
+  /// Of `all`, cut in the same way, each rank gives the piece of its number to the others.
+  virtual void all_gather(std::span<std::byte> all);
   /// Waits until all ranks have come here.
   virtual void barrier() = 0;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,5 +14,8 @@ std::vector<Device*> cuda_devices();
 
 /// What keeps this build or this machine from using a card, in one line; empty if nothing does.
 std::string why_no_cuda();
+
+/// Whether the first and the last of these bytes, one at least, lie in memory of that card.
+bool lies_on(const Device& card, const void* memory, std::size_t bytes);
 
 }  // namespace graft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/graph/node.h"
 
 namespace graft {
@@ -34,14 +35,14 @@ std::size_t Value::bytes() const {
 
 void Value::add_use(const Use& use) {
   uses_.push_back(use);
-  use.node->use_places_[static_cast<std::size_t>(use.index)] = uses_.size() - 1;
+  at(use.node->use_places_, use.index) = uses_.size() - 1;
 }
 
 /// In constant time: a learning rate is read by thousands of nodes.
 void Value::drop_use(std::size_t place) {
   const Use moved = uses_.back();
   uses_[place] = moved;
-  moved.node->use_places_[static_cast<std::size_t>(moved.index)] = place;
+  at(moved.node->use_places_, moved.index) = place;
   uses_.pop_back();
 }
 

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "core/base/at.h"
+
 namespace graft::edit {
 
 std::optional<BatchAxis> find_batch_axis(const Shape& at_small, const Shape& at_large,
@@ -67,7 +69,7 @@ Tensor one_of_equal(const Tensor& tensor, int axis) {
   const Shape& shape = tensor.shape();
   const std::size_t part = bytes_of(tensor.dtype(), shape.size(axis + 1, shape.rank()));
   std::vector<std::int64_t> dims = shape.dims();
-  dims[static_cast<std::size_t>(axis)] = 1;
+  at(dims, axis) = 1;
   const Tensor one = Tensor::empty(tensor.dtype(), Shape(std::move(dims)));
   const auto* from = static_cast<const std::byte*>(tensor.data());
   auto* to = static_cast<std::byte*>(one.data());

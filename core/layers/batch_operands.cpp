@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/layers/batch_edit_internal.h"
 #include "core/ops/infer.h"
 
@@ -72,7 +73,7 @@ void repeat(BatchEdit& edit, Node& node, int index, int axis) {
   wide->set_type({source.own->dtype(), std::nullopt});
   user->set_input(index, wide);
   std::vector<std::int64_t> dims = known(source.grown)->dims();
-  dims[static_cast<std::size_t>(axis)] = BatchProbe::kGrowth * edit.probe.batch();
+  at(dims, axis) = BatchProbe::kGrowth * edit.probe.batch();
   Graph& grown = edit.probe.grown();
   Value* const target = grown_ints(edit, dims);
   Node* const expand =

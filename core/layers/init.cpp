@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/at.h"
 #include "core/base/closest.h"
 #include "core/base/parallel.h"
 #include "core/base/rng.h"
@@ -27,7 +28,7 @@ Tensor draw_tensor(DType dtype, const Shape& shape, const Draw& draw) {
   const std::span<float> values = tensor.values<float>();
   parallel_for(tensor.size(), kGrain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      values[static_cast<std::size_t>(i)] = draw(static_cast<std::uint64_t>(i));
+      at(values, i) = draw(static_cast<std::uint64_t>(i));
     }
   });
   return dtype == DType::f32 ? tensor : tensor.cast(dtype);

@@ -12,6 +12,7 @@
 namespace graft::layers {
 
 Value* add(LayerContext& context, const Linear& layer, Value* input);
+Value* add(LayerContext& context, const Cosine& layer, Value* input);
 Value* add(LayerContext& context, const Conv& layer, Value* input);
 Value* add(LayerContext& context, const ConvTranspose& layer, Value* input);
 Value* add(LayerContext& context, const BatchNorm& layer, Value* input);

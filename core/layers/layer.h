@@ -32,6 +32,15 @@ struct Linear {
   std::optional<Init> init{};
 };
 
+/// The cosines of the angles between x [N,in] and the rows of a weight [out,in]: [N,out], what
+/// arcface judges.
+struct Cosine {
+  std::string name{};
+  std::int64_t out = 0;
+  std::optional<std::uint64_t> seed{};
+  std::optional<Init> init{};
+};
+
 /// A convolution of x [N,in,*spatial] to [N,out,...], with a weight [out,in/groups,*kernel] and a
 /// bias [out]; `groups` divides both channel counts.
 struct Conv {
@@ -157,7 +166,7 @@ struct Residual {
   std::vector<Layer> shortcut;
 };
 
-using AnyLayer = std::variant<Linear, Conv, ConvTranspose, BatchNorm, LayerNorm, GroupNorm,
+using AnyLayer = std::variant<Linear, Cosine, Conv, ConvTranspose, BatchNorm, LayerNorm, GroupNorm,
                               Embedding, Lstm, Gru, MultiHeadAttention, Relu, Relu6, LeakyRelu,
                               Sigmoid, Tanh, Gelu, Silu, Softmax, LogSoftmax, MaxPool, AveragePool,
                               GlobalAveragePool, Flatten, Reshape, Dropout, Residual>;

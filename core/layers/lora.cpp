@@ -18,6 +18,11 @@ namespace {
 
 constexpr std::int64_t kMostRank = std::int64_t{1} << 20;
 
+/// The rank of an adapter for the layer, by its A.
+std::int64_t rank_of(const LoraTarget& target, const Tensor& a) {
+  return a.rank() > 0 ? a.shape()[0] / target.groups : 0;
+}
+
 /// Adds nodes behind a layer.
 class LoraWriter {
  public:
@@ -30,7 +35,9 @@ class LoraWriter {
     factor->role = Role::constant;
     Value* const down = product(target_.node->input(0), a, ".lora_A", target_.node->attributes);
     Value* const scaled = node("Mul", {down, factor}, ".lora_scaled");
-    Value* const up = product(scaled, b, ".lora_B", {});
+    Attributes groups;
+    if (target_.groups > 1) groups.set({"group", target_.groups});
+    Value* const up = product(scaled, b, ".lora_B", groups);
     insert_behind(target_.node->output(), "Add", {up}, target_.layer + ".base_layer", before_)
         ->set_name(target_.layer + ".lora_sum");
   }
@@ -59,7 +66,7 @@ class LoraWriter {
 };
 
 Shape shape_of_a(const LoraTarget& target, std::int64_t rank) {
-  std::vector<std::int64_t> dims{rank};
+  std::vector<std::int64_t> dims{rank * target.groups};
   dims.insert(dims.end(), target.in.begin(), target.in.end());
   return Shape(dims);
 }
@@ -134,7 +141,7 @@ void freeze_base(Model& model) {
 }
 
 void check_fits(const LoraTarget& target, const LoraAdapter& adapter) {
-  const std::int64_t rank = adapter.a.rank() > 0 ? adapter.a.shape()[0] : 0;
+  const std::int64_t rank = rank_of(target, adapter.a);
   const Shape a = shape_of_a(target, rank);
   const Shape b = shape_of_b(target, rank);
   if (rank > 0 && adapter.a.shape() == a && adapter.b.shape() == b && is_float(adapter.a.dtype()) &&
@@ -159,7 +166,8 @@ void attach(Graph& graph, const LoraTarget& target, const LoraAdapter& adapter) 
   };
   Value* const a = parameter(kLoraA, adapter.a);
   Value* const b = parameter(kLoraB, adapter.b);
-  LoraWriter(graph, target).attach(a, b, adapter.alpha / static_cast<double>(adapter.a.shape()[0]));
+  const auto rank = static_cast<double>(rank_of(target, adapter.a));
+  LoraWriter(graph, target).attach(a, b, adapter.alpha / rank);
 }
 
 }  // namespace

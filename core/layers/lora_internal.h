@@ -16,8 +16,9 @@ struct LoraTarget {
   std::string weight_name{};  ///< of the initializer or Constant that it comes from
   DType dtype = DType::undefined;
   std::int64_t out = 0;
-  /// [in], or [in,*kernel] of a convolution.
+  /// [in], or [in,*kernel] of a convolution; `in` of one group.
   std::vector<std::int64_t> in{};
+  std::int64_t groups = 1;  ///< of a convolution: each has an adapter, of the same rank
 };
 
 struct LoraTargets {

@@ -52,23 +52,33 @@ AttachedLora follow(const Use& use_of_b, const std::string& layer) {
   return found;
 }
 
+std::int64_t groups_of(const AttachedLora& adapter) {
+  return adapter.base->is("Conv") ? adapter.base->attributes.get_int("group", 1) : 1;
+}
+
+std::int64_t rank_of(const AttachedLora& adapter) {
+  return adapter.a->initializer().shape()[0] / groups_of(adapter);
+}
+
 bool is_whole(const AttachedLora& found) {
   if (found.sum == nullptr || found.base == nullptr || found.base->input_count() < 2) return false;
   const Tensor& a = found.a->initializer();
   const Tensor& factor = found.scaled->input(1)->initializer();
   return found.a->name() == found.layer + std::string(kLoraA) && a.defined() && a.rank() >= 2 &&
-         a.shape()[0] > 0 && factor.size() == 1 && found.base->output()->uses().size() == 1 &&
+         rank_of(found) > 0 && factor.size() == 1 && found.base->output()->uses().size() == 1 &&
          found.base->input(0) == found.down->input(0);
 }
 
-/// scale B A, [out,in] with all that is behind the rank in `in`.
+/// scale B A, [out,in] with all that is behind the rank in `in`; of groups each by its own rows of
+/// A.
 Tensor change_of(const AttachedLora& adapter) {
   const Tensor a = adapter.a->initializer().to(cpu()).cast(DType::f32);
   const Tensor b = adapter.b->initializer().to(cpu()).cast(DType::f32);
-  const std::int64_t rank = a.shape()[0];
+  const std::int64_t rank = rank_of(adapter);
   const auto scale = static_cast<float>(adapter.alpha / static_cast<double>(rank));
-  const std::int64_t in = a.size() / rank;
+  const std::int64_t in = a.size() / a.shape()[0];
   const std::int64_t out = b.size() / rank;
+  const std::int64_t out_of_group = out / groups_of(adapter);
   Tensor change = Tensor::zeros(DType::f32, {out, in});
   const float* const from = a.values<const float>().data();
   const float* const weights = b.values<const float>().data();
@@ -77,7 +87,8 @@ Tensor change_of(const AttachedLora& adapter) {
     for (std::int64_t o = first; o < last; ++o) {
       for (std::int64_t k = 0; k < rank; ++k) {
         const float factor = scale * weights[o * rank + k];
-        for (std::int64_t i = 0; i < in; ++i) to[o * in + i] += factor * from[k * in + i];
+        const float* const row = from + (o / out_of_group * rank + k) * in;
+        for (std::int64_t i = 0; i < in; ++i) to[o * in + i] += factor * row[i];
       }
     }
   });
@@ -189,7 +200,7 @@ std::vector<AttachedLora> attached_lora(const Graph& graph) {
              "' are not those of an adapter any more (", use.node->label(), ")");
       }
       found.alpha = to_double(found.scaled->input(1)->initializer()).front() *
-                    static_cast<double>(found.a->initializer().shape()[0]);
+                    static_cast<double>(rank_of(found));
       all.push_back(std::move(found));
     }
   }

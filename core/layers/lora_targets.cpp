@@ -32,9 +32,11 @@ std::string describe_weight(LoraTarget& target, const Types& types) {
   if (!shape || !is_float(type.dtype)) return text("its weight is ", type);
   target.dtype = type.dtype;
   if (node.is("Conv")) {
-    const std::int64_t groups = node.attributes.get_int("group", 1);
-    if (groups != 1) return text("it has ", groups, " groups");
-    if (shape->rank() < 3) return text("its weight is ", type);
+    target.groups = node.attributes.get_int("group", 1);
+    if (shape->rank() < 3 || target.groups < 1) return text("its weight is ", type);
+    if (target.groups > 1 && (*shape)[1] == 1) {
+      return "it is depthwise: an adapter would have more numbers than its weight";
+    }
     target.out = (*shape)[0];
     for (int i = 1; i < shape->rank(); ++i) target.in.push_back((*shape)[i]);
     return {};

@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "core/base/at.h"
+
 // Settings that came later: where a node has the default, the setting goes; where the older form
 // says the same in another way, it is written so; all else is refused.
 
@@ -174,10 +176,10 @@ Results resize_of_all_axes(const OlderForm& form) {
     const bool is_named =
         std::ranges::any_of(axes, [&](std::int64_t each) { return (each + rank) % rank == axis; });
     if (!dim.is_known() && !is_named) form.refuse("axes beside dims that are not known");
-    if (dim.is_known()) all[static_cast<std::size_t>(axis)] = static_cast<double>(dim.value());
+    if (dim.is_known()) at(all, axis) = static_cast<double>(dim.value());
   }
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    all[static_cast<std::size_t>(normalize_axis(axes[i], rank, node.label()))] = numbers[i];
+    at(all, normalize_axis(axes[i], rank, node.label())) = numbers[i];
   }
   const Tensor whole = Tensor::from(Shape{rank}, all).cast(by_scales ? DType::f32 : DType::i64);
   node.set_input(by_scales ? 2 : 3, form.builder.constant(whole));
@@ -196,11 +198,6 @@ Results without_symmetric_pixels(const OlderForm& form) {
 Results without_extremes(const OlderForm& form) {
   const std::string reduction = form.node.attributes.get_string("reduction", "none");
   if (reduction == "max" || reduction == "min") form.refuse("reduction = " + reduction);
-  return {};
-}
-
-Results without_reduction(const OlderForm& form) {
-  form.drop_default("reduction", "none");
   return {};
 }
 
@@ -330,8 +327,8 @@ constexpr std::array kSettings{
     OlderFormRule{"ReduceMin", 18, axes_to_attribute},
     OlderFormRule{"ReduceProd", 18, axes_to_attribute},
     OlderFormRule{"ReduceSumSquare", 18, axes_to_attribute},
-    OlderFormRule{"ScatterElements", 16, without_reduction},
-    OlderFormRule{"ScatterND", 16, without_reduction},
+    OlderFormRule{"ScatterElements", 16, scatter_without_reduction},
+    OlderFormRule{"ScatterND", 16, scatter_without_reduction},
     OlderFormRule{"RoiAlign", 16, old_roi_pixels},
     OlderFormRule{"Shape", 15, whole_shape},
     OlderFormRule{"BatchNormalization", 14, without<kTrainingMode, 0>},

@@ -42,6 +42,8 @@ struct OlderFormRule {
 std::span<const OlderFormRule> setting_rules();
 /// GroupNormalization with numbers for each channel, which before opset 21 it had for each group.
 std::vector<Expr> group_norm_by_channel(const OlderForm& form);
+/// ScatterElements and ScatterND, which before opset 16 could not add up.
+std::vector<Expr> scatter_without_reduction(const OlderForm& form);
 
 /// Ops that are new, written in older ones; nothing for a case that a rule does not take.
 std::span<const OlderFormRule> op_rules();

@@ -19,6 +19,15 @@ Layer parse_linear(Arguments& arguments) {
                 .init = arguments.init()};
 }
 
+Layer parse_cosine(Arguments& arguments) {
+  const auto out = arguments.positional();
+  if (!out) arguments.refuse("the number of outputs is missing");
+  return Cosine{.name = arguments.name(),
+                .out = arguments.number<std::int64_t>(*out),
+                .seed = arguments.seed(),
+                .init = arguments.init()};
+}
+
 /// What Conv and ConvTranspose share.
 template <class Kind>
 Kind read_conv(Arguments& arguments) {
@@ -145,6 +154,7 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"linear", "linear:OUT[:bias=0|1][:seed=N]", parse_linear},
+    {"cosine", "cosine:OUT[:seed=N]", parse_cosine},
     {"conv",
      "conv:OUT[xKxK][:stride=SxS][:padding=PxP][:dilation=DxD][:groups=N][:bias=0|1][:seed=N]",
      parse_conv},

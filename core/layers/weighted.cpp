@@ -43,6 +43,23 @@ Value* add(LayerContext& context, const Linear& layer, Value* input) {
   return context.node("Add", {product, add_bias()}, name);
 }
 
+Value* add(LayerContext& context, const Cosine& layer, Value* input) {
+  const std::string name = context.name("cosine", layer.name);
+  const std::string who = "cosine '" + name + "'";
+  require_at_least(who, "out", layer.out, 1);
+  shape_of(who, *input, 2, 2);
+  const std::int64_t in = features_of(who, *input, -1);
+  Value* const weight = context.weight(name + ".weight", input->dtype(), {layer.out, in},
+                                       {in, layer.out}, {layer.init, layer.seed});
+  const auto normalized = [&](Value* rows, const char* suffix) {
+    return context.node("LpNormalization", {rows}, name + suffix, {{"axis", 1}, {"p", 2}});
+  };
+  Value* const directions = normalized(weight, ".weight_normalized");
+  Value* const turned = context.node("Transpose", {directions}, name + ".weight_transposed",
+                                     {{"perm", std::vector<std::int64_t>{1, 0}}});
+  return context.node("MatMul", {normalized(input, ".normalized"), turned}, name);
+}
+
 namespace {
 
 /// A convolution, or its transpose, whose numbers fit its input.

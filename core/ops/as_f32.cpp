@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/base/parallel.h"
-#include "core/ops/infer.h"
+#include "core/ops/f32_twin.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
@@ -15,54 +15,6 @@ namespace graft {
 namespace {
 
 using ShortTypes = TypeList<Half, BFloat16>;
-
-bool is_short(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16;
-}
-
-ValueType lengthened(const Value& value) {
-  ValueType type = value.type();
-  if (is_short(type.dtype)) type.dtype = DType::f32;
-  return type;
-}
-
-/// The node alone in a graph of its own, in f32.
-class Twin {
- public:
-  explicit Twin(const Node& node) {
-    std::vector<Value*> inputs;
-    for (const Value* input : node.inputs()) inputs.push_back(copy_input(input));
-    node_ = graph_.add_node(node.op_type(), node.domain(), inputs, {}, node.attributes);
-    for (int i = 0; i < node.output_count(); ++i) {
-      const Value* const output = node.output(i);
-      // Some kernels draw random numbers by the name of their output.
-      Value* const added = graph_.add_node_output(node_, output == nullptr ? "" : output->name());
-      if (output == nullptr) continue;
-      added->set_type(lengthened(*output));
-      added->layout = output->layout;
-    }
-  }
-
-  const Node& node() const { return *node_; }
-
- private:
-  Value* copy_input(const Value* input) {
-    if (input == nullptr) return nullptr;
-    if (Value* const known = graph_.find(input->name())) return known;  // x * x
-    const ValueType type = lengthened(*input);
-    const Tensor constant = constant_of(input);
-    if (!constant.defined()) {
-      Value* const copy = graph_.add_input(input->name(), type);
-      copy->layout = input->layout;
-      return copy;
-    }
-    return graph_.add_initializer(
-        input->name(), is_short(constant.dtype()) ? constant.cast(DType::f32) : constant);
-  }
-
-  Graph graph_;
-  Node* node_ = nullptr;
-};
 
 /// A value of a short type and its f32 form in the workspace.
 struct Converted {
@@ -75,7 +27,7 @@ struct Converted {
 std::vector<Converted> converted(const std::vector<const Value*>& values, WorkspaceLayout& layout) {
   std::vector<Converted> list;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] == nullptr || !is_short(values[i]->dtype())) continue;
+    if (values[i] == nullptr || !is_short_float(values[i]->dtype())) continue;
     const std::int64_t size = values[i]->known_shape().size();
     list.push_back({i, values[i]->dtype(), size, layout.reserve<float>(size)});
   }
@@ -128,7 +80,9 @@ struct Program {
 };
 
 bool has_short_type(const Node& node) {
-  const auto is = [](const Value* value) { return value != nullptr && is_short(value->dtype()); };
+  const auto is = [](const Value* value) {
+    return value != nullptr && is_short_float(value->dtype());
+  };
   return std::ranges::any_of(node.inputs(), is) || is(node.output());
 }
 
@@ -154,7 +108,7 @@ class RunByBlocks {
       }
       const std::span<const RunOperand> given(operands.data(), x.size());
       std::byte* const to = static_cast<std::byte*>(y) + bytes_of(result_, first);
-      if (!is_short(result_)) {
+      if (!is_short_float(result_)) {
         inner_(size, given, to);
         continue;
       }
@@ -173,7 +127,7 @@ class RunByBlocks {
     if (x.elements == nullptr) return x;
     const auto* const from =
         static_cast<const std::byte*>(x.elements) + bytes_of(dtype, first * x.step);
-    if (!is_short(dtype)) return {from, x.step};
+    if (!is_short_float(dtype)) return {from, x.step};
     visit_dtype(ShortTypes{}, dtype, [&]<class T>() {
       convert_floats(reinterpret_cast<const T*>(from), x.step == 0 ? 1 : size, block);
     });
@@ -191,7 +145,7 @@ RunFunction run_as_f32(const Node& node, Device& device) {
   const bool fits = node.output_count() == 1 && node.output() != nullptr &&
                     node.inputs().size() <= RunByBlocks::kMostOperands && has_short_type(node);
   if (!fits) return {};
-  const Twin twin(node);
+  const F32Twin twin(node);
   RunFunction inner = find_run_function(twin.node(), device);
   if (!inner) return {};
   return RunByBlocks(node, std::move(inner));
@@ -206,7 +160,7 @@ PreparedKernel prepare_as_f32(const Node& node, Device& device) {
   program.inputs = converted(inputs, layout);
   program.outputs = converted(outputs, layout);
   if (program.inputs.empty() && program.outputs.empty()) return {};
-  const Twin twin(node);
+  const F32Twin twin(node);
   const std::vector<PreparedKernel> kernels = prepare_all_kernels(twin.node(), device);
   if (kernels.empty()) return {};
   program.inner = kernels.front();

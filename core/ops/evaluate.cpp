@@ -1,5 +1,6 @@
 #include "core/ops/evaluate.h"
 
+#include "core/base/at.h"
 #include "core/base/parallel.h"
 #include "core/ops/registry.h"
 
@@ -30,7 +31,7 @@ std::vector<Tensor> evaluate(const Node& node, const std::vector<Tensor>& inputs
                              const RunState& state) {
   for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
     if (alias.kind != AliasKind::view) continue;
-    const Tensor& source = inputs[static_cast<std::size_t>(alias.input)];
+    const Tensor& source = at(inputs, alias.input);
     const Value& output = *node.output(alias.output);
     if (source.dtype() == output.dtype()) return {source.reshaped(output.known_shape()).clone()};
     return {Tensor::from_bytes(output.dtype(), output.known_shape(), source.data(),

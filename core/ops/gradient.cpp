@@ -1,5 +1,6 @@
 #include "core/ops/gradient.h"
 
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 
 namespace graft {
@@ -20,11 +21,11 @@ Expr Gradient::y(int index) const {
 }
 
 bool Gradient::has_dy(int index) const {
-  return index < output_count() && output_gradients_[static_cast<std::size_t>(index)];
+  return index < output_count() && at(output_gradients_, index);
 }
 
 Expr Gradient::dy(int index) const {
-  if (has_dy(index)) return output_gradients_[static_cast<std::size_t>(index)];
+  if (has_dy(index)) return at(output_gradients_, index);
   return node_.output(index) == nullptr ? Expr() : zeros_like(y(index));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/infer.h"
 #include "core/ops/kernel_sets.h"
 #include "core/ops/kernels/elementwise.h"
@@ -15,10 +16,9 @@ TensorSpec spec_of(const Value* value) {
   return {value->dtype(), value->known_shape(), value->layout};
 }
 
-const TensorSpec& at(const std::vector<TensorSpec>& specs, int index) {
+const TensorSpec& spec_or_none(const std::vector<TensorSpec>& specs, int index) {
   static const TensorSpec none;
-  return static_cast<std::size_t>(index) < specs.size() ? specs[static_cast<std::size_t>(index)]
-                                                        : none;
+  return static_cast<std::size_t>(index) < specs.size() ? at(specs, index) : none;
 }
 
 std::string describe_call(const Node& node) {
@@ -63,11 +63,11 @@ void KernelRequest::see_in_memory_order() {
 }
 
 const TensorSpec& KernelRequest::input(int index) const {
-  return at(inputs_, index);
+  return spec_or_none(inputs_, index);
 }
 
 const TensorSpec& KernelRequest::output(int index) const {
-  return at(outputs_, index);
+  return spec_or_none(outputs_, index);
 }
 
 Tensor KernelRequest::constant(int index) const {

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/base/isa.h"
 #include "core/ops/kernel.h"
@@ -9,11 +10,23 @@
 namespace graft {
 
 class KernelRegistry;
+class OpRegistry;
+
+/// A file that holds rows or kernels, and the call that registers them.
+template <class Registry>
+struct RegisteredFile {
+  std::string_view name;  ///< without folder and ending: "conv", "conv_cpu"
+  void (*add_to)(Registry& registry);
+};
+
+/// The files of rows that this build has, in the order of their calls (adr/0075).
+std::span<const RegisteredFile<OpRegistry>> row_files();
 
 /// The CPU's kernels, compiled for one set of instructions, and those of all other devices.
 struct KernelSet {
   Isa isa;
-  void (*add_to)(KernelRegistry& registry);
+  /// In the order in which candidates are asked.
+  std::span<const RegisteredFile<KernelRegistry>> files;
   /// What makes kernels for f16 and bf16 of those for f32 (as_f32_internal.h).
   RunFunction (*run_as_f32)(const Node& node, Device& device);
   PreparedKernel (*prepare_as_f32)(const Node& node, Device& device);

@@ -1,5 +1,6 @@
 // With fixed statistics a BatchNormalization multiplies and shifts each channel: so can the weight
 // and the bias of the convolution or the product before it, once and for all.
+#include "core/base/at.h"
 #include "core/ops/infer.h"
 #include "core/passes/pass.h"
 #include "core/passes/rewrite.h"
@@ -48,7 +49,7 @@ Results scaled_layer(const Match& m, const Node& layer, int channel_axis) {
   const double epsilon = m.root().attributes.get_float("epsilon", 1e-5F);
   const Expr factor = m[scale] / sqrt(m[variance] + epsilon);
   std::vector<std::int64_t> along(static_cast<std::size_t>(m[weight].rank()), 1);
-  along[static_cast<std::size_t>(channel_axis)] = factor.shape().size();
+  at(along, channel_axis) = factor.shape().size();
   const Expr from = m.has(bias) ? m[bias] - m[mean] : -m[mean];
   return call(layer.op_type(),
               {m[x], m[weight] * reshape(factor, Shape(along)), from * factor + m[shift]},

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/at.h"
 #include "core/base/limits.h"
 #include "core/ops/evaluate.h"
 #include "core/ops/infer.h"
@@ -87,7 +88,7 @@ void replace_by_constants(Graph& graph, Node& node, const std::vector<Tensor>& r
     if (output == nullptr) continue;
     const std::string name = output->name();
     graph.rename(output, graph.unique_name(name + "_folded"));
-    Value* const constant = graph.add_initializer(name, results[static_cast<std::size_t>(i)]);
+    Value* const constant = graph.add_initializer(name, at(results, i));
     constant->role = output->role;
     graph.replace_all_uses(output, constant);
   }

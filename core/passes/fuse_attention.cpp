@@ -8,6 +8,7 @@
 #include <ranges>
 #include <unordered_set>
 
+#include "core/base/at.h"
 #include "core/ops/alias.h"
 #include "core/passes/pass.h"
 #include "core/passes/rewrite.h"
@@ -129,7 +130,7 @@ Expr bias_of(const Match& m) {
 /// Takes axis `from` out and puts it back before what then is axis `to`.
 template <class T>
 std::vector<T> with_moved(std::vector<T> list, int from, int to) {
-  const T moved = list[static_cast<std::size_t>(from)];
+  const T moved = at(list, from);
   list.erase(list.begin() + from);
   list.insert(list.begin() + to, moved);
   return list;

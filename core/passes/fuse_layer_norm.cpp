@@ -2,6 +2,7 @@
 // the same without mean and bias (RMS).
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/infer.h"
 #include "core/passes/pass.h"
 #include "core/passes/rewrite.h"
@@ -38,7 +39,7 @@ std::optional<int> first_axis_of(const Node& reduction) {
   std::ranges::sort(axes);
   const int count = static_cast<int>(axes.size());
   for (int i = 0; i < count; ++i) {
-    if (axes[static_cast<std::size_t>(i)] != rank - count + i) return std::nullopt;
+    if (at(axes, i) != rank - count + i) return std::nullopt;
   }
   return count == 0 ? std::nullopt : std::optional(rank - count);
 }

@@ -1,20 +1,16 @@
 // A launch costs a card as much as a small kernel takes, and a bias of a convolution and a Relu are
 // two of them, with a third for the gradient: a pool between them does it all while it writes.
-#include <algorithm>
-
 #include "core/passes/pass.h"
+#include "core/passes/pool_window_internal.h"
 #include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
 
-/// Whether a byte can name any element of the window and none, and kernels know the axes.
+/// A byte names an element of the window, or none.
 bool fits(const Node& pool) {
   constexpr std::int64_t kMostElements = 255;
-  constexpr int kMostRank = 5;
-  const std::optional<Shape> x = shape_of(pool.input(0));
-  if (pool.output(1) != nullptr || !x || x->rank() > kMostRank) return false;
-  return Shape(pool.attributes.get_ints("kernel_shape")).size() <= kMostElements;
+  return has_small_window(pool, kMostElements);
 }
 
 const Pattern conv = op("Conv");

@@ -1,3 +1,4 @@
+#include "core/base/at.h"
 #include "core/ops/infer.h"
 #include "core/passes/pass.h"
 
@@ -15,7 +16,7 @@ bool infer_node(Node& node) {
   for (int i = 0; i < node.output_count(); ++i) {
     Value* const output = node.output(i);
     if (output == nullptr) continue;
-    const ValueType& before = declared[static_cast<std::size_t>(i)];
+    const ValueType& before = at(declared, i);
     if (output->dtype() == DType::undefined || !output->shape()) {
       ValueType type = output->type();
       if (type.dtype == DType::undefined) type.dtype = before.dtype;

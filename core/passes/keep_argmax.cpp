@@ -1,16 +1,14 @@
 #include "core/passes/pass.h"
+#include "core/passes/pool_window_internal.h"
 #include "core/passes/rewrite.h"
 
 namespace graft::passes {
 namespace {
 
-/// Whether a byte can name any element of the window, and the images have the axes of a kernel.
+/// A byte names an element of the window.
 bool fits(const Node& pool) {
   constexpr std::int64_t kMostElements = 256;
-  constexpr int kMostRank = 5;
-  const std::optional<Shape> x = shape_of(pool.input(0));
-  if (pool.output(1) != nullptr || !x || x->rank() > kMostRank) return false;
-  return Shape(pool.attributes.get_ints("kernel_shape")).size() <= kMostElements;
+  return has_small_window(pool, kMostElements);
 }
 
 const Pattern x = any();

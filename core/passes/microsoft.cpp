@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/infer.h"
 #include "core/passes/microsoft_attention_internal.h"
+#include "core/passes/microsoft_blocks_internal.h"
 #include "core/passes/splice_internal.h"
 
 namespace graft::passes {
@@ -22,27 +24,6 @@ Outputs expand_fused_mat_mul(const MicrosoftCall& c) {
   return {alpha == 1.0 ? matmul(a, b) : matmul(a, b) * alpha};
 }
 
-/// `numbers`: the activation's settings, in the order of its attributes.
-Expr activated(const MicrosoftCall& c, const Expr& x, const std::string& name,
-               const std::vector<float>& numbers) {
-  const auto number = [&](std::size_t i, float fallback) {
-    return i < numbers.size() ? numbers[i] : fallback;
-  };
-  if (name.empty()) return x;
-  if (name == "Relu" || name == "Sigmoid" || name == "Tanh" || name == "Softplus") {
-    return call(name, {x});
-  }
-  if (name == "LeakyRelu") return call(name, {x}, {{"alpha", number(0, 0.01F)}});
-  if (name == "HardSigmoid") {
-    return call(name, {x}, {{"alpha", number(0, 0.2F)}, {"beta", number(1, 0.5F)}});
-  }
-  if (name == "Clip" && numbers.size() == 2) {
-    return call(name, {x, constant_like(x, static_cast<double>(numbers[0])),
-                       constant_like(x, static_cast<double>(numbers[1]))});
-  }
-  c.unsupported("no form for its activation '", name, "' with ", numbers.size(), " settings");
-}
-
 Outputs expand_fused_gemm(const MicrosoftCall& c) {
   Attributes attributes = c.node().attributes;
   std::vector<float> numbers;
@@ -57,14 +38,7 @@ Outputs expand_fused_gemm(const MicrosoftCall& c) {
 }
 
 Outputs expand_fused_conv(const MicrosoftCall& c) {
-  Attributes attributes = c.node().attributes;
-  const std::string activation = attributes.get_string("activation", "");
-  const std::vector<float> numbers = attributes.get_floats("activation_params");
-  attributes.erase("activation");
-  attributes.erase("activation_params");
-  Expr y = call("Conv", {c.required(0), c.required(1), c.input(2)}, attributes);
-  if (c.has(3)) y = y + c.input(3);
-  return {activated(c, y, activation, numbers)};
+  return {fused_conv(c, c.required(1))};
 }
 
 Expr gelu(const Expr& x, const char* approximate) {
@@ -165,6 +139,35 @@ Outputs expand_mat_mul_n_bits(const MicrosoftCall& c) {
   return {c.has(5) ? y + c.input(5) : y};
 }
 
+/// One scale of one element, or one a column.
+Expr scale_of(const MicrosoftCall& c, int index) {
+  const Expr scale = c.required(index);
+  return c.rank(scale) == 1 && c.dim(scale, 0) == 1 ? call("Squeeze", {scale}) : scale;
+}
+
+/// (a - a0) (b - b0) + c, of integers, times alpha and both scales; quantized again where y has a
+/// scale.
+Outputs expand_q_gemm(const MicrosoftCall& c) {
+  const bool is_turned = c.integer("transB") != 0;
+  const auto numbers = [&](int first, std::int64_t axis) {
+    const Expr scale = scale_of(c, first + 1);
+    Expr zero = c.input(first + 2);
+    if (zero && c.rank(zero) == 1 && c.rank(scale) == 0) zero = call("Squeeze", {zero});
+    return call("DequantizeLinear", {c.required(first), scale, zero}, {{"axis", axis}});
+  };
+  const Expr scale = scale_of(c, 1) * scale_of(c, 4);
+  Expr bias;
+  if (c.has(6)) bias = cast(c.input(6), scale.dtype()) * scale;
+  const float alpha = c.node().attributes.get_float("alpha", 1.0F);
+  const Expr y = call("Gemm", {numbers(0, 0), numbers(3, is_turned ? 0 : 1), bias},
+                      {{"alpha", alpha},
+                       {"beta", alpha},
+                       {"transA", c.integer("transA")},
+                       {"transB", c.integer("transB")}});
+  if (!c.has(7)) return {y};
+  return {call("QuantizeLinear", {y, scale_of(c, 7), c.input(8)})};
+}
+
 /// The standard's op of the same name, which came later.
 Outputs expand_to_standard(const MicrosoftCall& c) {
   std::vector<Expr> inputs;
@@ -175,6 +178,7 @@ Outputs expand_to_standard(const MicrosoftCall& c) {
 struct Row {
   std::string_view name;
   Outputs (*expand)(const MicrosoftCall& call);
+  std::string_view domain = kDomain;
 };
 
 constexpr Row kRows[] = {
@@ -187,32 +191,44 @@ constexpr Row kRows[] = {
     {"FusedGemm", expand_fused_gemm},
     {"FusedMatMul", expand_fused_mat_mul},
     {"Gelu", expand_gelu},
+    {"GroupQueryAttention", expand_group_query_attention},
     {"MatMulNBits", expand_mat_mul_n_bits},
     {"MultiHeadAttention", expand_multi_head_attention},
+    {"QGemm", expand_q_gemm},
     {"QuantizeLinear", expand_to_standard},
     {"QuickGelu", expand_quick_gelu},
     {"RotaryEmbedding", expand_rotary_embedding},
-    {kRmsNorm, expand_rms_norm},
+    {kRmsNorm, expand_rms_norm, ""},
     {"SkipLayerNormalization", expand_skip_layer_norm},
     {"SkipSimplifiedLayerNormalization", expand_skip_rms_norm},
+    {"AveragePool", expand_to_standard, kBlockedDomain},
+    {"Conv", expand_blocked_conv, kBlockedDomain},
+    {"GlobalAveragePool", expand_to_standard, kBlockedDomain},
+    {"GlobalMaxPool", expand_to_standard, kBlockedDomain},
+    {"MaxPool", expand_to_standard, kBlockedDomain},
+    {"ReorderInput", expand_reorder_input, kBlockedDomain},
+    {"ReorderOutput", expand_reorder_output, kBlockedDomain},
+    {"Upsample", expand_blocked_upsample, kBlockedDomain},
 };
 
 const Row* row_of(const Node& node) {
-  if (node.domain() != kDomain && !node.is(kRmsNorm)) return nullptr;
-  const auto* const row = std::ranges::find(kRows, node.op_type(), &Row::name);
+  const auto* const row = std::ranges::find_if(kRows, [&](const Row& candidate) {
+    return candidate.name == node.op_type() && candidate.domain == node.domain();
+  });
   return row == std::end(kRows) ? nullptr : row;
 }
 
-void expand(Node& node, const Row& row) {
+/// `block`: how many channels lie together in blocked images.
+void expand(Node& node, const Row& row, std::int64_t block) {
   Builder builder(node.graph(), &node, (node.name().empty() ? node.op_type() : node.name()) + "/");
   std::vector<Value*> results;
-  for (const Expr& output : row.expand(MicrosoftCall(node, builder))) {
+  for (const Expr& output : row.expand(MicrosoftCall(node, builder, block))) {
     results.push_back(output.value());
   }
   results.resize(static_cast<std::size_t>(std::max(node.output_count(), 1)), nullptr);
   for (int i = 0; i < node.output_count(); ++i) {
     if (node.output(i) == nullptr || node.output(i)->is_unused()) continue;
-    if (results[static_cast<std::size_t>(i)] != nullptr) continue;
+    if (at(results, i) != nullptr) continue;
     fail(ErrorKind::unsupported, node.label(), ": no form for its output ", i, " ('",
          node.output(i)->name(), "')");
   }
@@ -233,19 +249,27 @@ bool is_microsoft(const Node& node) {
   return row_of(node) != nullptr;
 }
 
-bool expand_microsoft(Graph& graph) {
-  if (!holds_any(graph)) return false;
-  Node* next = graph.nodes().front().get();
+namespace {
+
+void expand_all(Graph& graph, std::int64_t block) {
+  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
   while (next != nullptr) {
     Node* const node = next;
     next = graph.next(node);
-    for_each_body(*node, [](Graph& body) { expand_microsoft(body); });
+    for_each_body(*node, [&](Graph& body) { expand_all(body, block); });
     if (const Row* const row = row_of(*node)) {
-      expand(*node, *row);
+      expand(*node, *row, block);
     } else {
       infer(*node);
     }
   }
+}
+
+}  // namespace
+
+bool expand_microsoft(Graph& graph) {
+  if (!holds_any(graph)) return false;
+  expand_all(graph, channels_of_block(graph));
   return true;
 }
 

@@ -122,6 +122,68 @@ Outputs expand_multi_head_attention(const MicrosoftCall& c) {
   return {attend(c, all, c.input(4), c.input(5)), all.k, all.v};
 }
 
+namespace {
+
+/// q, k and v, or what one input holds of the three.
+std::array<Expr, 3> parts_of(const MicrosoftCall& c, std::int64_t heads, std::int64_t groups) {
+  const Expr first = c.required(0);
+  if (c.has(1) != c.has(2)) fail(ErrorKind::model, c.node().label(), ": key or value is missing");
+  if (c.has(1)) return {first, c.input(1), c.input(2)};
+  const std::int64_t size = c.dim(first, -1) / (heads + 2 * groups);
+  const std::vector<Expr> parts = split(c, first, {heads * size, groups * size, groups * size});
+  return {parts[0], parts[1], parts[2]};
+}
+
+/// x [B,heads,S,D], turned by its places: those given, or those behind the past.
+Expr rotated(const MicrosoftCall& c, const Expr& x, const Expr& past) {
+  Expr places = c.has(9) ? c.input(9) : unsqueeze(c.range_along(x, 2), {0});
+  if (!c.has(9) && past) places = places + call("Shape", {past}, {{"start", 2}, {"end", 3}});
+  const Expr shape =
+      call("Concat", {call("Shape", {x}, {{"start", 0}, {"end", 1}}), c.ints({1})}, {{"axis", 0}});
+  return call("RotaryEmbedding", {x, c.required(7), c.required(8), call("Expand", {places, shape})},
+              {{"interleaved", c.integer("rotary_interleaved")}});
+}
+
+void check_group_query(const MicrosoftCall& c, std::int64_t heads, std::int64_t groups) {
+  if (groups < 1 || heads % groups != 0) {
+    fail(ErrorKind::model, c.node().label(), ": num_heads ", heads,
+         " is no multiple of kv_num_heads ", groups);
+  }
+  if (c.has(3) != c.has(4)) {
+    fail(ErrorKind::model, c.node().label(), ": past_key or past_value is missing");
+  }
+  c.refuse_input(11, "head_sink");
+  for (int i = 12; i < c.node().input_count(); ++i) c.refuse_input(i, "a scale of the cache");
+  if (c.integer("smooth_softmax", -1) > 0) c.unsupported("no form for smooth_softmax");
+}
+
+}  // namespace
+
+/// Inputs: q, k, v, past k and v, lengths less 1, the longest, cosines, sines, places, what is
+/// added to the scores. Samples are as long as each other, or end early: what the rest computes is
+/// no result, and nothing before it reads it.
+Outputs expand_group_query_attention(const MicrosoftCall& c) {
+  const std::int64_t heads = head_count(c);
+  const std::int64_t groups = c.integer("kv_num_heads");
+  check_group_query(c, heads, groups);
+  const std::array<Expr, 3> parts = parts_of(c, heads, groups);
+  Expr q = in_heads(c, parts[0], heads);
+  Expr k = in_heads(c, parts[1], groups);
+  const Expr v = in_heads(c, parts[2], groups);
+  if (c.integer("do_rotary") != 0) {
+    q = rotated(c, q, c.input(3));
+    k = rotated(c, k, c.input(3));
+  }
+  Attributes attributes{{"is_causal", 1}, {"softcap", c.node().attributes.get_float("softcap", 0)}};
+  const float scale = c.node().attributes.get_float("scale", 0.0F);
+  if (scale != 0.0F) attributes.set({"scale", scale});
+  const std::int64_t window = c.integer("local_window_size", -1);
+  if (window > 0) attributes.set({"left_window_size", window - 1});
+  const std::vector<Expr> all = call_multi(
+      "Attention", "", {q, k, v, c.input(10), c.input(3), c.input(4)}, 3, std::move(attributes));
+  return {c.reshaped(transpose(all[0], {0, 2, 1, 3}), {0, 0, -1}), all[1], all[2]};
+}
+
 /// Inputs: x [B,S,H] or [B,heads,S,D], places [B,S] or the first place [1], cosines, sines.
 Outputs expand_rotary_embedding(const MicrosoftCall& c) {
   c.require("is_packed_batching", 0);

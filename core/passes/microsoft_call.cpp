@@ -63,4 +63,35 @@ Expr MicrosoftCall::range_along(const Expr& x, int axis) const {
   return call("Range", {scalar(0), call("Squeeze", {size, ints({0})}), scalar(1)});
 }
 
+Expr activated(const MicrosoftCall& c, const Expr& x, const std::string& name,
+               const std::vector<float>& numbers) {
+  const auto number = [&](std::size_t i, float fallback) {
+    return i < numbers.size() ? numbers[i] : fallback;
+  };
+  if (name.empty()) return x;
+  if (name == "Relu" || name == "Sigmoid" || name == "Tanh" || name == "Softplus") {
+    return call(name, {x});
+  }
+  if (name == "LeakyRelu") return call(name, {x}, {{"alpha", number(0, 0.01F)}});
+  if (name == "HardSigmoid") {
+    return call(name, {x}, {{"alpha", number(0, 0.2F)}, {"beta", number(1, 0.5F)}});
+  }
+  if (name == "Clip" && numbers.size() == 2) {
+    return call(name, {x, constant_like(x, static_cast<double>(numbers[0])),
+                       constant_like(x, static_cast<double>(numbers[1]))});
+  }
+  c.unsupported("no form for its activation '", name, "' with ", numbers.size(), " settings");
+}
+
+Expr fused_conv(const MicrosoftCall& c, const Expr& weight) {
+  Attributes attributes = c.node().attributes;
+  const std::string activation = attributes.get_string("activation", "");
+  const std::vector<float> numbers = attributes.get_floats("activation_params");
+  attributes.erase("activation");
+  attributes.erase("activation_params");
+  Expr y = call("Conv", {c.required(0), weight, c.input(2)}, attributes);
+  if (c.has(3)) y = y + c.input(3);
+  return activated(c, y, activation, numbers);
+}
+
 }  // namespace graft::passes

@@ -11,10 +11,13 @@ namespace graft::passes {
 /// A node of com.microsoft that is being written in standard ops, before it.
 class MicrosoftCall {
  public:
-  MicrosoftCall(const Node& node, Builder& builder) : node_(node), builder_(builder) {}
+  /// `block`: how many channels a block has, of images in blocks.
+  MicrosoftCall(const Node& node, Builder& builder, std::int64_t block = 1)
+      : node_(node), builder_(builder), block_(block) {}
 
   const Node& node() const { return node_; }
   Builder& builder() const { return builder_; }
+  std::int64_t block() const { return block_; }
   bool has(int index) const { return node_.input(index) != nullptr; }
   /// Empty where it is left out. Throws Error{unsupported} if its element type is not known.
   Expr input(int index) const;
@@ -53,9 +56,17 @@ class MicrosoftCall {
  private:
   const Node& node_;
   Builder& builder_;
+  std::int64_t block_;
 };
 
 /// One value an output, or empty ones for those that are not computed.
 using Outputs = std::vector<Expr>;
+
+/// What an activation of that name makes of x. `numbers`: its settings, in the order of its
+/// attributes.
+Expr activated(const MicrosoftCall& call, const Expr& x, const std::string& name,
+               const std::vector<float>& numbers);
+/// A convolution by `weight`, plus what the fourth input holds, activated.
+Expr fused_conv(const MicrosoftCall& call, const Expr& weight);
 
 }  // namespace graft::passes

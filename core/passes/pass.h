@@ -128,6 +128,10 @@ bool fuse_feed_forward(Graph& graph);
 /// where the Relu makes all of a window 0, none passes. Before gradients are made.
 bool pool_before_relu(Graph& graph);
 
+/// Makes a Relu, or a Clip with constant bounds, part of the convolution before it, as ConvClamp.
+/// In plans without gradients.
+bool clamp_convolutions(Graph& graph);
+
 /// Lets matrix products and convolutions (OpDef::mixed_precision) of f32 read and write bf16, with
 /// Casts round them, and on the CPU what follows them; the rest, and so the parameters, stay f32.
 /// Before gradients are added: those pass through the Casts.

@@ -14,6 +14,7 @@
 #include "core/passes/draw_masks.h"
 #include "core/passes/order_nodes.h"
 #include "core/passes/pass.h"
+#include "core/passes/pass_watch.h"
 #include "core/passes/unroll_recurrent.h"
 
 namespace graft::passes {
@@ -122,6 +123,7 @@ constexpr Pass kForwardPasses[] = {
      .precision = Precision::f32,
      .makes = "FeedForward"},
     {"add_in_products", on<add_in_products>, kForInference},
+    {"clamp_convolutions", on_cpu<clamp_convolutions>, kForInference},
 };
 
 constexpr Pass kInferencePasses[] = {
@@ -272,7 +274,8 @@ bool run_passes(const Pipeline& pipeline, Graph& graph, PassContext& context) {
     const Pass& pass = pipeline.passes[i];
     const bool is_wanted = pass.purpose.value_or(context.purpose) == context.purpose &&
                            pass.precision.value_or(context.precision) == context.precision &&
-                           pass.name != context.without && (!pass.follows_change || changed) &&
+                           pass.name != context.without && !PassWatch::leaves_out(pass.name) &&
+                           (!pass.follows_change || changed) &&
                            has_kernel(context.device, pass.makes);
     if (!is_wanted) continue;
     if (pass.restarts) {
@@ -281,6 +284,7 @@ bool run_passes(const Pipeline& pipeline, Graph& graph, PassContext& context) {
     }
     changed = run_stage(pass.name, graph, context, [&] { return pass.run(graph, context); });
     any = any || changed;
+    if (changed) PassWatch::note_change(pass.name);
     if (changed && pass.restarts) i = std::size_t(-1);
   }
   return any;

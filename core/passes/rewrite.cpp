@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/ops/alias.h"
 #include "core/passes/pass.h"
@@ -20,6 +23,7 @@ constexpr std::array kPasses{
     RewritePass{"keep_argmax", keep_argmax_rewrites},
     RewritePass{"split_stacks", split_stacks_rewrites},
     RewritePass{"add_in_products", add_in_products_rewrites},
+    RewritePass{"clamp_convolutions", clamp_convolutions_rewrites},
     RewritePass{"fuse_activations", fuse_activations_rewrites},
     RewritePass{"fuse_feed_forward", fuse_feed_forward_rewrites},
     RewritePass{"fuse_product_updates", fuse_product_updates_rewrites},
@@ -51,15 +55,24 @@ const Rewrite* find_rewrite(std::span<const Rewrite> rewrites, const Node& node,
   return at == rewrites.end() ? nullptr : &*at;
 }
 
+/// Outputs of the graph keep the names by which programs know them.
 void apply(const Rewrite& rewrite, const Match& match) {
   const Results results = rewrite.to(match);
   if (results.list().empty()) return;
+  Graph& graph = match.graph();
   Node& root = match.root();
+  std::vector<std::pair<Value*, std::string>> outputs;
   for (std::size_t i = 0; i < results.list().size(); ++i) {
     Value* const from = root.output(static_cast<int>(i));
-    if (from != nullptr) match.graph().replace_all_uses(from, results.list()[i].value());
+    if (from == nullptr) continue;
+    Value* const to = results.list()[i].value();
+    if (from->is_graph_output() && !to->is_graph_output() && to->producer() != nullptr) {
+      outputs.emplace_back(to, from->name());
+    }
+    graph.replace_all_uses(from, to);
   }
-  match.graph().remove(&root);
+  graph.remove(&root);
+  for (const auto& [value, name] : outputs) graph.rename(value, name);
 }
 
 }  // namespace

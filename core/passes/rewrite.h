@@ -72,7 +72,8 @@ struct Rewrite {
 };
 
 /// Applies the rewrites wherever they match, the later nodes first and the first rewrite that fits
-/// to each; returns whether any did. The rewrites are among those of `rewrite_passes`.
+/// to each; returns whether any did. Outputs of the graph keep their names. The rewrites are among
+/// those of `rewrite_passes`.
 bool rewrite(Graph& graph, std::span<const Rewrite> rewrites);
 
 /// The rewrites of one pass.
@@ -94,6 +95,7 @@ std::span<const Rewrite> fuse_pools_rewrites();
 std::span<const Rewrite> keep_argmax_rewrites();
 std::span<const Rewrite> split_stacks_rewrites();
 std::span<const Rewrite> add_in_products_rewrites();
+std::span<const Rewrite> clamp_convolutions_rewrites();
 std::span<const Rewrite> fuse_activations_rewrites();
 std::span<const Rewrite> fuse_feed_forward_rewrites();
 std::span<const Rewrite> fuse_product_updates_rewrites();

@@ -3,6 +3,7 @@
 // its sequence from another axis.
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/alias.h"
 #include "core/passes/pass.h"
 #include "core/passes/rewrite.h"
@@ -80,8 +81,7 @@ Expr apply(Builder& builder, const Step& op, const Expr& rows) {
   const std::int64_t columns = columns_of(op.node->input(op.index));
   std::vector<Expr> inputs;
   for (Value* const input : op.node->inputs()) inputs.push_back(builder.expr(input));
-  inputs[static_cast<std::size_t>(op.index)] =
-      reshape(rows, {rows.shape().size() / columns, columns});
+  at(inputs, op.index) = reshape(rows, {rows.shape().size() / columns, columns});
   return call(op.node->op_type(), inputs, op.node->attributes);
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/base/limits.h"
 #include "core/ops/builder.h"
+#include "core/ops/chosen.h"
 #include "core/ops/registry.h"
 #include "core/passes/flex_attention_internal.h"
 #include "core/passes/functions_internal.h"
@@ -54,7 +55,7 @@ class UnknownOps {
     if (names_.empty()) return;
     std::string list;
     for (const std::string& op : names_) list += (list.empty() ? "" : ", ") + op;
-    fail(ErrorKind::unsupported, "ops not known to Graft: ", list);
+    fail(ErrorKind::unsupported, "ops ", missing_op(), ": ", list);
   }
 
  private:

@@ -1,15 +1,36 @@
 #include "core/runtime/bindings.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string_view>
 
+#include "core/base/at.h"
+#include "core/device/cuda_devices.h"
 #include "core/passes/pass.h"
 
 namespace graft {
 namespace {
 
+constexpr std::uintptr_t kCardAlignment = 16;  // what kernels and libraries read at once
+
 bool fits(const Tensor& given, const TensorSpec& want) {
   return given.dtype() == want.dtype && given.shape() == want.shape;
+}
+
+/// Where a card's kernels would read or write astray, it would be of no use any more.
+void check_memory(std::string_view what, const Value& value, const Tensor& given) {
+  const Device& device = given.device();
+  if (device.kind() == DeviceKind::cpu || given.bytes() == 0) return;
+  const auto excess = reinterpret_cast<std::uintptr_t>(given.data()) % kCardAlignment;
+  if (excess != 0) {
+    fail(ErrorKind::argument, what, " '", value.name(), "' starts ", excess,
+         " bytes after a multiple of ", kCardAlignment, ", wanted a multiple: kernels of ",
+         device.name(), " read so many at once");
+  }
+  if (!lies_on(device, given.data(), given.bytes())) {
+    fail(ErrorKind::device, what, " '", value.name(), "' was said to lie on ", device.name(),
+         ", but its ", given.bytes(), " bytes do not, or not all; give memory of that card");
+  }
 }
 
 void check_one(std::string_view what, const Value& value, const Tensor& given,
@@ -20,8 +41,9 @@ void check_one(std::string_view what, const Value& value, const Tensor& given,
   }
   if (device != nullptr && &given.device() != device) {
     fail(ErrorKind::device, what, " '", value.name(), "' lies on ", given.device().name(),
-         ", the plan runs on ", device->name());
+         ", the plan runs on ", device->name(), "; Tensor::to brings it there");
   }
+  if (device != nullptr) check_memory(what, value, given);
 }
 
 bool share_bytes(const Tensor& a, const Tensor& b) {
@@ -92,14 +114,13 @@ void Bindings::bind(std::span<const Tensor> inputs, std::span<const Tensor> outp
   std::ranges::transform(outputs, outputs_.begin(), &Tensor::data);
   for (const Patch& patch : patches_) {
     const auto& memory = patch.place == Storage::Place::input ? inputs_ : outputs_;
-    pointers[patch.pointer] = memory[static_cast<std::size_t>(patch.index)];
+    pointers[patch.pointer] = at(memory, patch.index);
   }
 }
 
 void* Bindings::address(const Storage& storage) const {
-  return storage.place == Storage::Place::input
-             ? inputs_[static_cast<std::size_t>(storage.input_index)]
-             : outputs_[static_cast<std::size_t>(storage.output_index)];
+  return storage.place == Storage::Place::input ? at(inputs_, storage.input_index)
+                                                : at(outputs_, storage.output_index);
 }
 
 }  // namespace graft

@@ -22,8 +22,8 @@ class Bindings {
   bool accepts(std::span<const Tensor> inputs) const;
 
   /// Throw Error{argument}, Error{shape} or Error{device} if these are not what was planned.
-  /// `device`: where they must lie; null: anywhere. An output must share no byte with the others
-  /// or with an input.
+  /// `device`: where they must lie; null: anywhere. There a card must be able to use the memory. An
+  /// output must share no byte with the others or with an input.
   void check_inputs(std::span<const Tensor> given, const Device* device) const;
   void check_outputs(std::span<const Tensor> given, std::span<const Tensor> inputs,
                      const Device* device) const;

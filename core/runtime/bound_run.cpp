@@ -6,10 +6,10 @@ namespace graft {
 
 namespace {
 
-std::vector<Tensor> new_outputs(const Graph& graph) {
+std::vector<Tensor> new_outputs(const Graph& graph, Device& device) {
   std::vector<Tensor> made;
   for (const Value* output : graph.outputs()) {
-    made.push_back(Tensor::zeros(output->dtype(), output->known_shape()));
+    made.push_back(Tensor::zeros(output->dtype(), output->known_shape(), device));
   }
   return made;
 }
@@ -22,10 +22,11 @@ struct BoundRun::State {
   std::vector<Tensor> outputs{};
 };
 
-BoundRun::BoundRun(std::unique_ptr<Graph> graph, const std::vector<Tensor>& inputs,
-                   const std::vector<Tensor>& outputs)
-    : state_(std::make_unique<State>(Plan(std::move(graph), {.binds_outputs = true}))) {
-  bind(inputs, outputs.empty() ? new_outputs(state_->plan.graph()) : outputs);
+BoundRun::BoundRun(std::unique_ptr<Graph> graph, PlanOptions options,
+                   const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+  options.binds_outputs = true;
+  state_ = std::make_unique<State>(Plan(std::move(graph), options));
+  bind(inputs, outputs.empty() ? new_outputs(state_->plan.graph(), *options.device) : outputs);
 }
 
 BoundRun::~BoundRun() = default;

@@ -92,9 +92,17 @@ NodeCall make_if(const Node& node) {
   return call;
 }
 
+std::int64_t trip_count(const Node& node, const Datum& datum) {
+  if (datum.is_nothing()) return std::numeric_limits<std::int64_t>::max();
+  const Tensor& tensor = datum.tensor();
+  if (tensor.size() != 1) {
+    fail(ErrorKind::shape, node.label(), ": the trip count is ", tensor, ", wanted one element");
+  }
+  return to_int64(tensor).front();
+}
+
 Data run_loop(const Node& node, Body& body, DataSpan inputs) {
-  const auto most = inputs[0].is_nothing() ? std::numeric_limits<std::int64_t>::max()
-                                           : to_int64(inputs[0].tensor()).at(0);
+  const std::int64_t most = trip_count(node, inputs[0]);
   if (inputs[0].is_nothing() && inputs[1].is_nothing()) {
     fail(ErrorKind::unsupported, node.label(), ": has neither a trip count nor a condition");
   }

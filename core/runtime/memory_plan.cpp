@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/at.h"
 #include "core/runtime/occupancy.h"
 
 namespace graft {
@@ -37,8 +38,8 @@ std::vector<std::size_t> alive_bytes(const std::vector<Lifetime>& lifetimes) {
   // The difference from one step to the next; less than nothing wraps round, and back.
   std::vector<std::size_t> alive(static_cast<std::size_t>(step_count(lifetimes)) + 1);
   for (const Lifetime& lifetime : lifetimes) {
-    alive[static_cast<std::size_t>(lifetime.first)] += aligned(lifetime.bytes);
-    alive[static_cast<std::size_t>(lifetime.last + 1)] -= aligned(lifetime.bytes);
+    at(alive, lifetime.first) += aligned(lifetime.bytes);
+    at(alive, lifetime.last + 1) -= aligned(lifetime.bytes);
   }
   alive.pop_back();
   std::partial_sum(alive.begin(), alive.end(), alive.begin());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/at.h"
 #include "core/base/error.h"
 #include "core/ops/registry.h"
 
@@ -77,9 +78,8 @@ std::vector<Tensor> operands_of(const Node& node, bool of_outputs, std::span<voi
   for (int i = 0; i < count; ++i) {
     const Value* const value = of_outputs ? node.output(i) : node.input(i);
     if (value == nullptr) continue;
-    tensors[static_cast<std::size_t>(i)] =
-        Tensor::view(value->dtype(), value->known_shape(),
-                     places[static_cast<std::size_t>(first + i)], nullptr, device);
+    at(tensors, i) =
+        Tensor::view(value->dtype(), value->known_shape(), at(places, first + i), nullptr, device);
   }
   return tensors;
 }

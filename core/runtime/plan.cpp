@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "core/base/at.h"
 #include "core/base/parallel.h"
 #include "core/base/pointer_map.h"
 #include "core/graph/order.h"
@@ -15,6 +16,7 @@
 #include "core/runtime/arena.h"
 #include "core/runtime/bindings.h"
 #include "core/runtime/budget.h"
+#include "core/runtime/dead_memory.h"
 #include "core/runtime/input_slots.h"
 #include "core/runtime/nan_watch.h"
 #include "core/runtime/plan_kernels.h"
@@ -35,11 +37,6 @@ struct Step {
 
 using Kernels = PointerMap<Node, PreparedKernel>;
 
-struct Dead {
-  void* memory;
-  std::size_t bytes;
-};
-
 }  // namespace
 
 struct Plan::State {
@@ -55,17 +52,17 @@ struct Plan::State {
   std::optional<InputSlots> slots;  // on another device than the CPU
   std::optional<InitializerCopies> initializers;
   std::vector<Tensor> outputs;
-  std::vector<std::vector<Dead>> dead_after;  // only when poisoning
+  std::optional<DeadMemory> dead;  // only when poisoning
   bool profiling = false;
   std::vector<double> seconds;
-  bool has_run = false;
+  bool has_run = false;  // what is bound
+  bool is_recorded = false;
   std::unique_ptr<Replay> replay;  // of `execute`; the last, since it holds addresses of the rest
 
   Arena fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::PassContext& context);
   void prepare(passes::PassContext& context);
   void place_operands();
   void connect();
-  void collect_dead();
   void view_outputs(bool only_of_inputs);
   void* in_arena(std::size_t offset) const {
     return static_cast<std::byte*>(arena.data()) + offset;
@@ -74,11 +71,11 @@ struct Plan::State {
   KernelArgs arguments(const Step& step, const RunState& run) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
-  void start(const RunState& run);
+  void replay_or_execute(const RunState& run);
   void perform(const RunState& run);
-  void run(std::span<const Tensor> given, const RunState& run);
+  void start(std::span<const Tensor> given, const RunState& run, bool waits);
   void bind(std::span<const Tensor> given, std::span<const Tensor> wanted);
-  void run_bound(const RunState& run);
+  void run_bound();
 };
 
 /// Places everything, within the budget. Adds kernels for nodes that are added.
@@ -92,7 +89,7 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
   const std::vector<Node*> order = node_order(*graph);
   Arena whole;
   passes::run_stage("order_for_memory", *graph, context, [&] {
-    whole = gathers ? plan_arena(*graph, workspaces)
+    whole = gathers ? plan_arena(*graph, workspaces, options.binds_outputs)
                     : order_and_plan(*graph, workspaces, options.binds_outputs);
     return node_order(*graph) != order;
   });
@@ -142,10 +139,14 @@ void Plan::State::prepare(passes::PassContext& context) {
 /// What lies outside the arena.
 void Plan::State::place_operands() {
   Device& device = *options.device;
-  initializers.emplace(*graph, device);
+  SharedConstants own;
+  initializers.emplace(*graph, device, options.constants ? *options.constants : own);
   bindings.emplace(*graph);
   if (device.kind() == DeviceKind::cpu) return;
-  slots.emplace(bindings->input_specs(), device);
+  const bool binds = options.binds_outputs;
+  slots.emplace(binds ? std::span<const TensorSpec>() : bindings->input_specs(), device);
+  if (binds) return slots->upload({}, {});  // the state of all its runs
+  if (options.starts) slots->prepare_ahead();
   for (std::size_t i = 0; i < inputs.size(); ++i) bindings->set_input(i, slots->input(i));
 }
 
@@ -153,8 +154,7 @@ void* Plan::State::address(const Value* value) const {
   const Storage& one = layout.storage[value];
   switch (one.place) {
     case Storage::Place::arena:
-      return in_arena(
-          layout.storage_offsets[static_cast<std::size_t>(layout.storage.of_value.at(value))]);
+      return in_arena(at(layout.storage_offsets, layout.storage.of_value.at(value)));
     case Storage::Place::initializer:
       return initializers->address(*one.initializer);
     case Storage::Place::input:
@@ -173,17 +173,6 @@ void Plan::State::connect() {
     step.first_pointer = pointers.size();
     for (const Value* input : step.node->inputs()) add(input);
     for (int i = 0; i < step.node->output_count(); ++i) add(step.node->output(i));
-  }
-}
-
-void Plan::State::collect_dead() {
-  dead_after.resize(steps.size());
-  const std::vector<Storage>& storages = layout.storage.storages;
-  for (std::size_t i = 0; i < storages.size(); ++i) {
-    const Storage& one = storages[i];
-    if (one.place != Storage::Place::arena || one.last >= static_cast<int>(steps.size())) continue;
-    dead_after[static_cast<std::size_t>(one.last)].push_back(
-        {in_arena(layout.storage_offsets[i]), one.bytes});
   }
 }
 
@@ -220,7 +209,6 @@ void Plan::State::execute(const RunState& run) {
 
 void Plan::State::execute_with_checks(const RunState& run) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kNanBits = 0xff;
   Device& device = *options.device;
   NanWatch watch(steps.size());
   const auto operands = [&](const Step& step, bool of_outputs) {
@@ -228,10 +216,12 @@ void Plan::State::execute_with_checks(const RunState& run) {
     return operands_of(*step.node, of_outputs, {pointers.data() + step.first_pointer, count},
                        device);
   };
-  if (options.poison) device.fill(arena.data(), kNanBits, arena.bytes());
+  std::optional<DeadMemory::Run> poisoned;
+  if (dead) poisoned.emplace(*dead);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     if (options.debug_nan) watch.before(operands(step, false));
+    if (poisoned) poisoned->before(i);
     const Clock::time_point start = Clock::now();
     step.kernel.run(arguments(step, run));
     if (options.debug_nan) watch.after(*step.node, operands(step, true));
@@ -239,17 +229,15 @@ void Plan::State::execute_with_checks(const RunState& run) {
       device.synchronize();
       seconds[i] += std::chrono::duration<double>(Clock::now() - start).count();
     }
-    if (!options.poison) continue;
-    device.fill(step.workspace, kNanBits, step.kernel.workspace_bytes);
-    for (const Dead& dead : dead_after[i]) device.fill(dead.memory, kNanBits, dead.bytes);
+    if (poisoned) poisoned->after(i);
   }
   if (options.debug_nan) watch.end(outputs);
 }
 
 /// The first run is a plain one: libraries load their kernels then, which no recording may hold.
-void Plan::State::start(const RunState& run) {
-  if (has_run && options.records) {
-    options.records = false;
+void Plan::State::replay_or_execute(const RunState& run) {
+  if (has_run && options.records && !is_recorded) {
+    is_recorded = true;
     replay = options.device->record([this] { execute(*slots->run_state()); });
   }
   has_run = true;
@@ -260,17 +248,22 @@ void Plan::State::start(const RunState& run) {
   }
 }
 
-void Plan::State::run(std::span<const Tensor> given, const RunState& run) {
+void Plan::State::start(std::span<const Tensor> given, const RunState& run, bool waits) {
   const DenormalsFlushed flushed;
   const auto turn = options.device->take_turn();
   bindings->check_inputs(given, slots ? nullptr : options.device);
-  if (slots) {
-    slots->upload(given, run);
-  } else {
+  if (!slots) {
     bindings->bind(given, {}, pointers);
     view_outputs(true);
+    return perform(run);
   }
-  perform(slots ? *slots->run_state() : run);
+  if (waits) {
+    slots->upload(given, run);
+  } else {
+    slots->upload_ahead(given, run);
+  }
+  perform(*slots->run_state());
+  if (waits) options.device->synchronize();
 }
 
 void Plan::State::perform(const RunState& run) {
@@ -278,28 +271,33 @@ void Plan::State::perform(const RunState& run) {
   if (options.poison || options.debug_nan || profiling) {
     execute_with_checks(run);
   } else {
-    start(run);
+    replay_or_execute(run);
   }
-  options.device->synchronize();
 }
 
 void Plan::State::bind(std::span<const Tensor> given, std::span<const Tensor> wanted) {
-  assert(options.binds_outputs && !slots);
+  assert(options.binds_outputs);
   bindings->check_inputs(given, options.device);
   bindings->check_outputs(wanted, given, options.device);
   bindings->bind(given, wanted, pointers);
   outputs.assign(wanted.begin(), wanted.end());
+  replay = nullptr;
+  has_run = is_recorded = false;
 }
 
-void Plan::State::run_bound(const RunState& run) {
+void Plan::State::run_bound() {
   const DenormalsFlushed flushed;
-  perform(run);
+  Device& device = *options.device;
+  const auto turn = device.take_turn();
+  const RunState none;
+  perform(slots ? *slots->run_state() : none);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     // What is an input or a constant, or shares memory with another output, was not written there.
     const void* const elements = address(graph->outputs()[i]);
     if (elements == outputs[i].data() || outputs[i].bytes() == 0) continue;
-    std::memcpy(outputs[i].data(), elements, outputs[i].bytes());
+    device.copy_async(outputs[i].data(), elements, outputs[i].bytes());
   }
+  device.synchronize();
 }
 
 Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
@@ -316,7 +314,10 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   state_->place_operands();
   state_->connect();
   state_->view_outputs(false);
-  if (options.poison) state_->collect_dead();
+  if (!options.poison) return;
+  std::vector<std::size_t> workspaces;
+  for (const Step& step : state_->steps) workspaces.push_back(step.kernel.workspace_bytes);
+  state_->dead.emplace(state_->layout, state_->arena, *options.device, workspaces);
 }
 
 Plan::~Plan() = default;
@@ -328,15 +329,20 @@ bool Plan::accepts(std::span<const Tensor> inputs) const {
 }
 
 void Plan::run(std::span<const Tensor> inputs, const RunState& run) {
-  state_->run(inputs, run);
+  state_->start(inputs, run, true);
+}
+
+void Plan::start(std::span<const Tensor> inputs, const RunState& run) {
+  assert(state_->options.starts);
+  state_->start(inputs, run, false);
 }
 
 void Plan::bind(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
   state_->bind(inputs, outputs);
 }
 
-void Plan::run_bound(const RunState& run) {
-  state_->run_bound(run);
+void Plan::run_bound() {
+  state_->run_bound();
 }
 
 const Tensor& Plan::output(int index) const {
@@ -364,19 +370,11 @@ std::size_t Plan::step_count() const {
 }
 
 std::vector<StepProfile> Plan::profile() const {
-  const auto bytes_of_value = [](const Value* value) {
-    return value == nullptr ? 0 : value->bytes();
-  };
   std::vector<StepProfile> profiles;
   for (std::size_t i = 0; i < state_->steps.size(); ++i) {
-    const Step& step = state_->steps[i];
-    std::size_t bytes = 0;
-    for (const Value* input : step.node->inputs()) bytes += bytes_of_value(input);
-    for (int k = 0; k < step.node->output_count(); ++k) {
-      bytes += bytes_of_value(step.node->output(k));
-    }
-    profiles.push_back(
-        {step.node, step.kernel.name, bytes, state_->seconds.empty() ? 0.0 : state_->seconds[i]});
+    const auto& [node, kernel, first, inputs, outputs, workspace] = state_->steps[i];
+    const double seconds = state_->seconds.empty() ? 0.0 : state_->seconds[i];
+    profiles.push_back({node, kernel.name, operand_bytes(*node), seconds});
   }
   return profiles;
 }

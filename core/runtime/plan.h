@@ -14,6 +14,8 @@
 
 namespace graft {
 
+class SharedConstants;
+
 namespace passes {
 struct PassLog;
 }
@@ -24,7 +26,9 @@ struct PlanOptions {
   /// Where the device can, what a run does is recorded once and given to it by one call each time.
   /// The results are the same without.
   bool records = true;
-  /// Outputs lie in tensors of the caller: see Plan::bind. On the CPU only.
+  /// Takes the memory with which runs are started one behind the other: see Plan::start.
+  bool starts = false;
+  /// Inputs and outputs lie in tensors of the caller on the plan's device: see Plan::bind.
   bool binds_outputs = false;
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
   /// before it is written then shows. For tests; slow.
@@ -44,6 +48,9 @@ struct PlanOptions {
   /// An arena of up to so many bytes need not become smaller: without a budget, such a step keeps
   /// every value all the same.
   std::size_t ample_bytes = 0;
+  /// Plans of one graph for several shapes share what they copy to their device; null: the plan has
+  /// copies of its own.
+  std::shared_ptr<SharedConstants> constants = nullptr;
   /// Gets a record of what planning does to the graph; null: none is kept.
   passes::PassLog* log = nullptr;
 };
@@ -68,12 +75,19 @@ class Plan {
   /// wherever they are. Throws Error{shape} or Error{device} otherwise, Error{numeric} as
   /// PlanOptions::debug_nan says; variables are then updated in part. Returns when all is done.
   void run(std::span<const Tensor> inputs, const RunState& state = {});
+  /// The same for a plan that starts, but a device that overlaps (core/device/overlap.h) may still
+  /// be at it, and at runs before it, when this returns; inputs on the host may change then. What
+  /// goes wrong there, the next call that waits for the device throws.
+  void start(std::span<const Tensor> inputs, const RunState& state = {});
 
   /// For a plan that binds outputs: `run_bound` reads these inputs and writes these outputs, one a
   /// graph output, until others are bound; the caller keeps the inputs alive. Throws as `run`, of
-  /// outputs too, and Error{argument} if an output shares bytes with another tensor that is bound.
+  /// outputs too; Error{argument} if an output shares bytes with another tensor that is bound; on
+  /// a card, Error{argument} if a tensor starts where its kernels cannot read, and Error{device} if
+  /// it is not all in the card's memory. A card records what is bound at its second run.
   void bind(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
-  void run_bound(const RunState& state = {});
+  /// Returns when all is done.
+  void run_bound();
 
   /// A view of graph output `index`, on the plan's device; its elements are valid until the next
   /// run or the plan's end. The bound tensor, where outputs are bound.

@@ -1,12 +1,14 @@
 #include "core/runtime/plan_kernels.h"
 
 #include "core/ops/fallback.h"
+#include "core/ops/through_f32.h"
 
 namespace graft {
 
 PreparedKernel PlanKernels::make(const Node& node) {
   if (device_.kind() == DeviceKind::cpu) return prepare_kernel(node, device_);
   PreparedKernel kernel = find_kernel(node, device_);
+  if (!kernel.run) kernel = prepare_through_f32(node, device_);
   if (kernel.run) return kernel;
   if (fallback_ == Fallback::cpu) return prepare_fallback(node, device_);
   ++missing_[node.op_type()];

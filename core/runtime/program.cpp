@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/base/at.h"
 #include "core/runtime/recent.h"
 #include "core/runtime/segment.h"
 
@@ -50,13 +51,12 @@ std::vector<Datum> Program::run(std::span<const Datum> inputs) {
     Segment& segment = state_->segment_for(*stage, data);
     const std::vector<Datum> slots = segment.run(data);
     for (const Segment::Result& result : segment.results) {
-      const Datum& datum = slots[static_cast<std::size_t>(result.slot)];
-      results[static_cast<std::size_t>(result.place)] =
+      const Datum& datum = at(slots, result.slot);
+      at(results, result.place) =
           result.is_foreign && datum.is_tensor() ? Datum(datum.tensor().clone()) : datum;
     }
     std::vector<Datum> next;
-    for (const int slot : segment.rest_inputs)
-      next.push_back(slots[static_cast<std::size_t>(slot)]);
+    for (const int slot : segment.rest_inputs) next.push_back(at(slots, slot));
     data = std::move(next);
     stage = segment.rest.get();
   }

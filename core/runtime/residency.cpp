@@ -79,7 +79,20 @@ void place_variables(Graph& graph, Device& device, Graph& sharer) {
   }
 }
 
-InitializerCopies::InitializerCopies(const Graph& graph, Device& device) {
+std::shared_ptr<const Tensor> SharedConstants::copy_on(Device& device, const Tensor& constant) {
+  const std::scoped_lock lock(mutex_);
+  const Key key{&device, constant.data(), constant.bytes()};
+  std::shared_ptr<Entry> entry = entries_[key].lock();
+  if (entry == nullptr) {
+    std::erase_if(entries_, [](const auto& known) { return known.second.expired(); });
+    entry = std::make_shared<Entry>(constant, constant.to(device));
+    entries_[key] = entry;
+  }
+  return {entry, &entry->copy};
+}
+
+InitializerCopies::InitializerCopies(const Graph& graph, Device& device,
+                                     SharedConstants& constants) {
   std::unordered_set<const Value*> updated;
   for (const Value* value : graph.initializers()) {
     const Tensor& tensor = value->initializer();
@@ -92,7 +105,8 @@ InitializerCopies::InitializerCopies(const Graph& graph, Device& device) {
              "; train where it lies");
       }
     }
-    copies_.push_back({value, tensor.to(device)});
+    copies_.push_back({value, value->is_variable ? std::make_shared<const Tensor>(tensor.to(device))
+                                                 : constants.copy_on(device, tensor)});
   }
   std::ranges::sort(copies_, std::less<>(), &Copy::initializer);
 }
@@ -101,12 +115,12 @@ void* InitializerCopies::address(const Value& initializer) const {
   const auto at =
       std::ranges::lower_bound(copies_, &initializer, std::less<>(), &Copy::initializer);
   const bool is_copied = at != copies_.end() && at->initializer == &initializer;
-  return is_copied ? at->tensor.data() : initializer.initializer().data();
+  return is_copied ? at->tensor->data() : initializer.initializer().data();
 }
 
 void InitializerCopies::refresh() const {
   for (const Copy& copy : copies_) {
-    if (copy.initializer->is_variable) copy.tensor.copy_from(copy.initializer->initializer());
+    if (copy.initializer->is_variable) copy.tensor->copy_from(copy.initializer->initializer());
   }
 }
 

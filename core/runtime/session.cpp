@@ -10,6 +10,7 @@
 #include "core/runtime/inference.h"
 #include "core/runtime/program.h"
 #include "core/runtime/recent.h"
+#include "core/runtime/residency.h"
 #include "core/runtime/segment.h"
 
 namespace graft {
@@ -47,6 +48,7 @@ struct Settled {
 
 struct Session::State {
   SessionOptions options;
+  std::shared_ptr<SharedConstants> constants = std::make_shared<SharedConstants>();
   std::unique_ptr<Graph> graph;  // in inference form
   std::vector<Settled> settled;  // by recent use
   std::optional<Program> program;
@@ -54,6 +56,9 @@ struct Session::State {
   std::vector<std::string> output_names;
   std::mutex mutex;
 
+  PlanOptions plan_options() const {
+    return {.device = options.device, .fallback = options.fallback, .constants = constants};
+  }
   std::unique_ptr<Graph> settled_for(const std::vector<Tensor>& inputs);
 };
 
@@ -92,8 +97,7 @@ Session::Session(const Model& given, const SessionOptions& options)
     state_->output_names.push_back(output->name());
   }
   state_->graph = inference_form(model, options.weights_change).take_graph();
-  state_->program.emplace(state_->graph->clone(),
-                          PlanOptions{.device = options.device, .fallback = options.fallback});
+  state_->program.emplace(state_->graph->clone(), state_->plan_options());
 }
 
 Session::~Session() = default;
@@ -144,12 +148,7 @@ std::vector<Datum> Session::run_data(const std::vector<Datum>& inputs) {
 }
 
 BoundRun Session::bind(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
-  const SessionOptions& options = state_->options;
-  if (options.device->kind() != DeviceKind::cpu) {
-    fail(ErrorKind::unsupported, "runs are bound on the cpu only, not on ", options.device->name(),
-         "; use run");
-  }
-  return BoundRun(state_->settled_for(inputs), inputs, outputs);
+  return BoundRun(state_->settled_for(inputs), state_->plan_options(), inputs, outputs);
 }
 
 void Session::set_weights(const std::map<std::string, Tensor>& weights) {

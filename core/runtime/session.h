@@ -59,9 +59,10 @@ class Session {
   /// A run of its own on these inputs, in the model's order, whose results go to these outputs, in
   /// the session's order; without any, to new tensors (BoundRun::outputs). Runs that are bound
   /// share the weights, what was made of them, and nothing else, so each thread can have one.
-  /// Throws as `run`; Error{argument} if an output shares bytes with another tensor; Error{shape}
-  /// or Error{device} if an output is not what the model gives; Error{unsupported} naming the node
-  /// if shapes depend on data, or on another device than the CPU.
+  /// On a card all lie there: tensors that it made, or views of memory of it.
+  /// Throws as `run`; Error{argument} if an output shares bytes with another tensor, or starts
+  /// where a card's kernels cannot read; Error{shape} or Error{device} if a tensor is not what the
+  /// plan takes, or not where it says; Error{unsupported} naming the node if shapes depend on data.
   BoundRun bind(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs = {});
 
   /// Copies other elements into weights, by name, for all runs from the next on, also for those

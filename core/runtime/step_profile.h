@@ -15,4 +15,7 @@ struct StepProfile {
   double seconds;           ///< all measured runs together
 };
 
+/// The bytes of a node's inputs and outputs.
+std::size_t operand_bytes(const Node& node);
+
 }  // namespace graft

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <vector>
 
+#include "core/base/at.h"
+
 namespace graft {
 namespace {
 
@@ -29,7 +31,7 @@ std::size_t element_bytes(const Tensor& tensor) {
 
 Shape with_dim(const Shape& shape, int axis, std::int64_t dim) {
   std::vector<std::int64_t> dims = shape.dims();
-  dims[static_cast<std::size_t>(axis)] = dim;
+  at(dims, axis) = dim;
   return Shape(std::move(dims));
 }
 

@@ -1,6 +1,7 @@
 #include <array>
 #include <utility>
 
+#include "core/base/at.h"
 #include "io/proto/parse.h"
 #include "io/proto/tensor_proto.h"
 #include "io/proto/writer.h"
@@ -52,7 +53,7 @@ class ValueWriter {
     while (into_.tensors_size() > count) into_.mutable_tensors()->RemoveLast();
     for (int i = 0; i < count; ++i) {
       if (i >= into_.tensors_size()) *into_.add_tensors() = new_tensor_proto();
-      put_tensor(tensors[static_cast<std::size_t>(i)], *into_.mutable_tensors(i), external_);
+      put_tensor(at(tensors, i), *into_.mutable_tensors(i), external_);
     }
   }
   void operator()(const std::shared_ptr<Graph>& body) const {

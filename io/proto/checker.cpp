@@ -70,7 +70,7 @@ class Amendments {
     amend_nodes(*graph.mutable_node());
   }
 
-  void amend_nodes(google::protobuf::RepeatedPtrField<pb::NodeProto>& nodes) {
+  void amend_nodes(Repeated<pb::NodeProto>& nodes) {
     for (pb::NodeProto& node : nodes) {
       amend_domain(node);
       amend_fused(node);

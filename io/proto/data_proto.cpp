@@ -1,7 +1,5 @@
 #include "io/proto/data_proto.h"
 
-#include <onnx/onnx-data.pb.h>
-
 #include "core/tensor/slices.h"
 #include "io/proto/parse.h"
 #include "io/proto/tensor_proto.h"

@@ -1,7 +1,5 @@
 #include "io/proto/external_data.h"
 
-#include <google/protobuf/message.h>
-
 #include <array>
 #include <charconv>
 #include <system_error>
@@ -59,27 +57,51 @@ std::string numbered(const std::string& name, unsigned number) {
   return number == 0 ? name : text(name, ".", number);
 }
 
-/// Goes through all messages: tensors stand in graphs, in attributes and in functions.
-void collect_locations(const google::protobuf::Message& message, std::set<std::string>& files) {
-  const auto* const tensor = dynamic_cast<const pb::TensorProto*>(&message);
-  if (tensor != nullptr) {
-    for (const pb::StringStringEntryProto& entry : tensor->external_data()) {
-      if (entry.key() == "location") files.insert(entry.value());
-    }
-    return;
+using Files = std::set<std::string>;
+
+void collect_locations(const pb::TensorProto& tensor, Files& files) {
+  for (const pb::StringStringEntryProto& entry : tensor.external_data()) {
+    if (entry.key() == "location") files.insert(entry.value());
   }
-  const google::protobuf::Reflection& reflection = *message.GetReflection();
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  reflection.ListFields(message, &fields);
-  for (const auto* const field : fields) {
-    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    if (!field->is_repeated()) {
-      collect_locations(reflection.GetMessage(message, field), files);
-      continue;
-    }
-    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      collect_locations(reflection.GetRepeatedMessage(message, field, i), files);
-    }
+}
+
+void collect_locations(const pb::SparseTensorProto& tensor, Files& files) {
+  collect_locations(tensor.values(), files);
+  collect_locations(tensor.indices(), files);
+}
+
+void collect_locations(const pb::GraphProto& graph, Files& files);
+
+void collect_locations(const pb::AttributeProto& attribute, Files& files) {
+  collect_locations(attribute.t(), files);
+  collect_locations(attribute.sparse_tensor(), files);
+  collect_locations(attribute.g(), files);
+  for (const auto& tensor : attribute.tensors()) collect_locations(tensor, files);
+  for (const auto& tensor : attribute.sparse_tensors()) collect_locations(tensor, files);
+  for (const auto& graph : attribute.graphs()) collect_locations(graph, files);
+}
+
+void collect_locations(const Repeated<pb::NodeProto>& nodes, Files& files) {
+  for (const pb::NodeProto& node : nodes) {
+    for (const auto& attribute : node.attribute()) collect_locations(attribute, files);
+  }
+}
+
+void collect_locations(const pb::GraphProto& graph, Files& files) {
+  for (const auto& tensor : graph.initializer()) collect_locations(tensor, files);
+  for (const auto& tensor : graph.sparse_initializer()) collect_locations(tensor, files);
+  collect_locations(graph.node(), files);
+}
+
+void collect_locations(const pb::ModelProto& model, Files& files) {
+  collect_locations(model.graph(), files);
+  for (const pb::FunctionProto& function : model.functions()) {
+    collect_locations(function.node(), files);
+    for (const auto& attribute : function.attribute_proto()) collect_locations(attribute, files);
+  }
+  for (const pb::TrainingInfoProto& info : model.training_info()) {
+    collect_locations(info.initialization(), files);
+    collect_locations(info.algorithm(), files);
   }
 }
 

@@ -59,8 +59,7 @@ void take_initializers(pb::GraphProto& from, Graph& into, const ExternalReader& 
 
 }  // namespace
 
-void take_nodes(google::protobuf::RepeatedPtrField<pb::NodeProto>& from, Graph& into,
-                const ExternalReader& external) {
+void take_nodes(Repeated<pb::NodeProto>& from, Graph& into, const ExternalReader& external) {
   for (pb::NodeProto& node : from) take_node(node, into, external);
   from.Clear();
 }

@@ -72,9 +72,8 @@ bool GraphValidator::is_visible(std::string_view name) const {
   return false;
 }
 
-void GraphValidator::check_value_infos(
-    const google::protobuf::RepeatedPtrField<pb::ValueInfoProto>& infos,
-    std::string_view kind) const {
+void GraphValidator::check_value_infos(const Repeated<pb::ValueInfoProto>& infos,
+                                       std::string_view kind) const {
   for (const pb::ValueInfoProto& info : infos) {
     if (info.has_type()) check_type(info.type(), text(where_, ": ", kind, " '", info.name(), "'"));
   }

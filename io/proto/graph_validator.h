@@ -14,7 +14,7 @@ namespace graft::onnx {
 /// No op has a tenth of them; look-up by name is linear.
 inline constexpr int kMaxAttributes = 256;
 
-using Nodes = google::protobuf::RepeatedPtrField<pb::NodeProto>;
+using Nodes = Repeated<pb::NodeProto>;
 using NameSet = std::unordered_set<std::string_view>;
 
 /// Checks one graph or function body, and the bodies of its nodes by validators of their own. Views
@@ -32,8 +32,7 @@ class GraphValidator {
  private:
   void define(std::string_view name, int producer, std::string_view kind);
   bool is_visible(std::string_view name) const;
-  void check_value_infos(const google::protobuf::RepeatedPtrField<pb::ValueInfoProto>& infos,
-                         std::string_view kind) const;
+  void check_value_infos(const Repeated<pb::ValueInfoProto>& infos, std::string_view kind) const;
   void check_initializers(const pb::GraphProto& graph);
   void define_outputs(const Nodes& nodes);
   void check_nodes(Nodes& nodes);

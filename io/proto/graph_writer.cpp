@@ -47,8 +47,7 @@ void put_initializer(const Value& value, pb::GraphProto& into, ExternalWriter* e
 
 }  // namespace
 
-void put_nodes(const Graph& graph, google::protobuf::RepeatedPtrField<pb::NodeProto>& into,
-               ExternalWriter* external) {
+void put_nodes(const Graph& graph, Repeated<pb::NodeProto>& into, ExternalWriter* external) {
   into.Reserve(static_cast<int>(graph.node_count()));
   for (const auto& node : graph.nodes()) put_node(*node, *into.Add(), external);
 }

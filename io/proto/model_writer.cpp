@@ -17,7 +17,7 @@ template <class Entry>
 class Kept {
  public:
   template <class Key>
-  Kept(google::protobuf::RepeatedPtrField<Entry>& list, Key key) : entries_(std::move(list)) {
+  Kept(Repeated<Entry>& list, Key key) : entries_(std::move(list)) {
     list.Clear();
     for (int i = entries_.size(); i-- > 0;) by_key_[key(entries_[i])].push_back(&entries_[i]);
   }
@@ -32,7 +32,7 @@ class Kept {
   }
 
  private:
-  google::protobuf::RepeatedPtrField<Entry> entries_;
+  Repeated<Entry> entries_;
   std::unordered_map<std::string, std::vector<const Entry*>> by_key_;
 };
 

@@ -1,10 +1,6 @@
 #include "io/onnx.h"
 
-#include <google/protobuf/arena.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <algorithm>
-#include <exception>
 #include <new>
 #include <optional>
 
@@ -14,6 +10,7 @@
 #include "io/file.h"
 #include "io/proto/checker.h"
 #include "io/proto/data_proto.h"
+#include "io/proto/format.h"
 #include "io/proto/parse.h"
 #include "io/proto/reader.h"
 #include "io/proto/standard_functions.h"
@@ -57,55 +54,12 @@ std::uint64_t size_limit(const LoadOptions& options) {
   return std::min(options.max_bytes, kMaxMessageBytes);
 }
 
-void check_size(const google::protobuf::Message& message) {
-  const std::size_t bytes = message.ByteSizeLong();
-  if (bytes > kMaxMessageBytes) {
-    fail(ErrorKind::model, "the message takes ", bytes,
-         " bytes, protobuf ends at 2 GiB; save the model with external_data");
-  }
-}
-
-/// Lets protobuf write to a file. Exceptions do not pass through protobuf's code.
-class FileStream : public google::protobuf::io::CopyingOutputStream {
- public:
-  explicit FileStream(AtomicFile& file) : file_(file) {}
-
-  bool Write(const void* bytes, int count) override {
-    try {
-      file_.write(bytes, static_cast<std::size_t>(count));
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-    return error_ == nullptr;
-  }
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  AtomicFile& file_;
-  std::exception_ptr error_;
-};
-
-void write_message(const google::protobuf::Message& message, AtomicFile& file) {
-  check_size(message);
-  FileStream sink(file);
-  bool written = false;
-  {
-    google::protobuf::io::CopyingOutputStreamAdaptor stream(&sink);
-    written = message.SerializeToZeroCopyStream(&stream) && stream.Flush();
-  }
-  sink.rethrow();
-  if (!written) fail(ErrorKind::io, "the message could not be written");
-}
-
 }  // namespace
 
 Model load(const std::filesystem::path& path, const LoadOptions& options) {
   const TimeLimit time_limit;
   return on_file("load", path, [&] {
-    google::protobuf::Arena arena;
-    auto* const proto = google::protobuf::Arena::CreateMessage<pb::ModelProto>(&arena);
+    OnArena<pb::ModelProto> proto;
     parse_message(read_file(path, size_limit(options)), "model", *proto);
     return build(*proto, folder_of(path));
   });
@@ -119,8 +73,7 @@ Model parse(std::string_view bytes, const std::filesystem::path& folder,
          options.max_bytes);
   }
   try {
-    google::protobuf::Arena arena;
-    auto* const proto = google::protobuf::Arena::CreateMessage<pb::ModelProto>(&arena);
+    OnArena<pb::ModelProto> proto;
     parse_message(bytes, "model", *proto);
     return build(*proto, folder);
   } catch (const std::bad_alloc&) {
@@ -135,10 +88,9 @@ void save(const Model& model, const std::filesystem::path& path, const SaveOptio
       external.emplace(path, options.external_data, options.external_threshold_bytes);
     }
     AtomicFile file(path);
-    google::protobuf::Arena arena;
-    auto* const proto = google::protobuf::Arena::CreateMessage<pb::ModelProto>(&arena);
+    OnArena<pb::ModelProto> proto;
     put_model(model, *proto, external ? &*external : nullptr);
-    write_message(*proto, file);
+    write_bytes(*proto, file);
     if (external) return external->commit(file);
     file.commit();
   });
@@ -175,7 +127,7 @@ void save_tensor(const std::filesystem::path& path, const Tensor& tensor, std::s
     if (!name.empty()) proto.set_name(std::string(name));
     put_tensor(tensor, proto);
     AtomicFile file(path);
-    write_message(proto, file);
+    write_bytes(proto, file);
     file.commit();
   });
 }

@@ -1,8 +1,8 @@
 #include "io/proto/parse.h"
 
-#include <google/protobuf/io/coded_stream.h>
-
 #include <optional>
+
+#include "io/proto/format.h"
 
 namespace graft::onnx {
 namespace {
@@ -82,8 +82,15 @@ class FieldScanner {
 
 }  // namespace
 
-void parse_message(std::string_view bytes, std::string_view what,
-                   google::protobuf::Message& message) {
+void check_size(const AnyMessage& message) {
+  const std::size_t bytes = message.ByteSizeLong();
+  if (bytes > kMaxMessageBytes) {
+    fail(ErrorKind::model, "the message takes ", bytes,
+         " bytes, protobuf ends at 2 GiB; save the model with external_data");
+  }
+}
+
+void parse_message(std::string_view bytes, std::string_view what, AnyMessage& message) {
   if (bytes.empty()) fail(ErrorKind::model, "the ", what, " is empty: 0 bytes");
   if (bytes.size() > kMaxMessageBytes) {
     fail(ErrorKind::model, "the ", what, " has ", bytes.size(), " bytes; protobuf ends at 2 GiB");
@@ -91,10 +98,7 @@ void parse_message(std::string_view bytes, std::string_view what,
   if (bytes.starts_with("version https://git-lfs")) {
     fail(ErrorKind::model, "the ", what, " is a git lfs pointer; fetch the file with git lfs pull");
   }
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
-                                                static_cast<int>(bytes.size()));
-  stream.SetRecursionLimit(kMaxMessageDepth);
-  if (message.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage()) return;
+  if (read_bytes(bytes, kMaxMessageDepth, message)) return;
   const std::string problem = FieldScanner(bytes).problem();
   fail(ErrorKind::model, "the ", what, " is ",
        problem.empty() ? "malformed within, or its graphs nest too deeply" : problem);

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <google/protobuf/message.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "core/base/error.h"
+#include "io/proto/onnx_proto.h"
 
 namespace graft::onnx {
 
@@ -15,8 +14,7 @@ inline constexpr std::uint64_t kMaxMessageBytes = 0x7fffffff;
 
 /// Fills `message` from `bytes`, all of them. Throws Error{model} that says whether the bytes end
 /// early, go on after the end, or are no such message; `what` is "model", "tensor".
-void parse_message(std::string_view bytes, std::string_view what,
-                   google::protobuf::Message& message);
+void parse_message(std::string_view bytes, std::string_view what, AnyMessage& message);
 
 /// Reads back what `pack` made. Empty gives an empty message.
 /// Throws Error{model}: only io writes these bytes, so they were damaged.
@@ -27,7 +25,7 @@ Message unpack(const std::string& bytes) {
   return message;
 }
 
-inline std::string pack(const google::protobuf::Message& message) {
+inline std::string pack(const AnyMessage& message) {
   return message.SerializeAsString();
 }
 

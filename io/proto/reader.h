@@ -17,8 +17,7 @@ Attribute take_attribute(pb::AttributeProto& from, Graph& graph, const ExternalR
 void take_graph(pb::GraphProto& from, Graph& into, const ExternalReader& external);
 
 /// Appends nodes. Inputs are looked up in scope.
-void take_nodes(google::protobuf::RepeatedPtrField<pb::NodeProto>& from, Graph& into,
-                const ExternalReader& external);
+void take_nodes(Repeated<pb::NodeProto>& from, Graph& into, const ExternalReader& external);
 
 Function take_function(pb::FunctionProto& from, const ExternalReader& external);
 

@@ -8,7 +8,7 @@
 namespace graft::onnx {
 namespace {
 
-using Nodes = google::protobuf::RepeatedPtrField<pb::NodeProto>;
+using Nodes = Repeated<pb::NodeProto>;
 using Edges = std::vector<std::vector<int>>;
 
 bool is_sorted(const Edges& depends) {

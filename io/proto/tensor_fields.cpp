@@ -9,8 +9,6 @@
 namespace graft::onnx {
 namespace {
 
-using google::protobuf::RepeatedField;
-
 enum class Field { floats, int32s, strings, int64s, doubles, uint64s };
 constexpr std::array<std::string_view, 6> kFieldNames{"float_data", "int32_data",  "string_data",
                                                       "int64_data", "double_data", "uint64_data"};
@@ -62,7 +60,7 @@ std::uint64_t entries_needed(DType dtype, std::int64_t count) {
   return bytes_of(dtype, count) / entry_bytes(dtype);
 }
 
-/// Calls visit with the field's RepeatedField.
+/// Calls visit with the field's numbers.
 template <class Visit>
 void visit_field(Field field, pb::TensorProto& proto, Visit&& visit) {
   switch (field) {
@@ -92,7 +90,7 @@ void check_range(Entry value, unsigned bits, std::string_view who) {
 }
 
 template <class Entry>
-void narrow(const RepeatedField<Entry>& entries, std::size_t width, std::string_view who,
+void narrow(const RepeatedNumbers<Entry>& entries, std::size_t width, std::string_view who,
             unsigned char* target) {
   for (const Entry entry : entries) {
     check_range(entry, static_cast<unsigned>(8 * width), who);
@@ -101,7 +99,7 @@ void narrow(const RepeatedField<Entry>& entries, std::size_t width, std::string_
   }
 }
 
-void pack_six_bits(const RepeatedField<std::int32_t>& entries, std::string_view who,
+void pack_six_bits(const RepeatedNumbers<std::int32_t>& entries, std::string_view who,
                    std::span<unsigned char> bytes) {
   std::ranges::fill(bytes, static_cast<unsigned char>(0));
   std::size_t bit = 0;
@@ -116,7 +114,7 @@ void pack_six_bits(const RepeatedField<std::int32_t>& entries, std::string_view 
 }
 
 void unpack_six_bits(std::span<const unsigned char> bytes, std::int64_t count,
-                     RepeatedField<std::int32_t>& entries) {
+                     RepeatedNumbers<std::int32_t>& entries) {
   for (std::size_t bit = 0; count > 0; --count, bit += 6) {
     const std::size_t at = bit / 8;
     const unsigned next = at + 1 < bytes.size() ? bytes[at + 1] : 0U;
@@ -127,7 +125,7 @@ void unpack_six_bits(std::span<const unsigned char> bytes, std::int64_t count,
 
 template <class Entry>
 void widen(DType dtype, std::span<const unsigned char> bytes, std::size_t width,
-           RepeatedField<Entry>& entries) {
+           RepeatedNumbers<Entry>& entries) {
   const bool is_signed = dtype == DType::i8 || dtype == DType::i16;
   const unsigned unused = static_cast<unsigned>(64 - 8 * width);
   entries.Reserve(static_cast<int>(bytes.size() / width));
@@ -162,7 +160,7 @@ void check_fields(const pb::TensorProto& proto, DType dtype, const Shape& shape,
 
 void take_fields(pb::TensorProto& proto, DType dtype, std::string_view who,
                  std::span<unsigned char> bytes) {
-  visit_field(field_of(dtype), proto, [&]<class Entry>(RepeatedField<Entry>& entries) {
+  visit_field(field_of(dtype), proto, [&]<class Entry>(RepeatedNumbers<Entry>& entries) {
     const std::size_t width = entry_bytes(dtype);
     if (width == sizeof(Entry)) {
       if (!bytes.empty()) std::memcpy(bytes.data(), entries.data(), bytes.size());
@@ -182,7 +180,7 @@ void take_fields(pb::TensorProto& proto, DType dtype, std::string_view who,
 
 void put_fields(DType dtype, std::span<const unsigned char> bytes, std::int64_t count,
                 pb::TensorProto& proto) {
-  visit_field(field_of(dtype), proto, [&]<class Entry>(RepeatedField<Entry>& entries) {
+  visit_field(field_of(dtype), proto, [&]<class Entry>(RepeatedNumbers<Entry>& entries) {
     const std::size_t width = entry_bytes(dtype);
     if (width == sizeof(Entry)) {
       entries.Resize(static_cast<int>(bytes.size() / width), Entry{});

@@ -9,7 +9,7 @@
 
 namespace graft::onnx {
 
-using ValueInfos = google::protobuf::RepeatedPtrField<pb::ValueInfoProto>;
+using ValueInfos = Repeated<pb::ValueInfoProto>;
 
 /// The type that the file gives a value; empty when it gives none.
 pb::TypeProto declared_type(const Value& value);

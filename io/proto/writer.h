@@ -14,8 +14,7 @@ void put_attribute(const Attribute& attribute, pb::AttributeProto& into, Externa
 void put_graph(const Graph& graph, pb::GraphProto& into, ExternalWriter* external);
 
 /// Throws Error{model} for a node of the internal domain.
-void put_nodes(const Graph& graph, google::protobuf::RepeatedPtrField<pb::NodeProto>& into,
-               ExternalWriter* external);
+void put_nodes(const Graph& graph, Repeated<pb::NodeProto>& into, ExternalWriter* external);
 
 /// Throws Error{model} also if an op's domain is not imported.
 void put_model(const Model& model, pb::ModelProto& into, ExternalWriter* external);

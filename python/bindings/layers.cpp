@@ -80,6 +80,19 @@ void bind_products(nb::module_& module) {
       .def_rw("out", &Linear::out)
       .def_rw("bias", &Linear::bias)
       .def_rw("seed", &Linear::seed);
+  nb::class_<Cosine>(module, "Cosine",
+                     "The cosines of the angles between x and `out` directions, for graft.arcface.")
+      .def(
+          "__init__",
+          [](Cosine* self, std::string name, std::int64_t out, Seed seed,
+             const std::optional<std::string>& init) {
+            new (self) Cosine{std::move(name), out, seed, init_of(init)};
+          },
+          nb::arg("name"), nb::arg("out"), nb::kw_only(), nb::arg("seed") = nb::none(),
+          nb::arg("init") = nb::none())
+      .def_rw("name", &Cosine::name)
+      .def_rw("out", &Cosine::out)
+      .def_rw("seed", &Cosine::seed);
   nb::class_<Embedding>(module, "Embedding", "Rows of a weight [count,size], by index.")
       .def(
           "__init__",

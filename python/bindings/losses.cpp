@@ -80,6 +80,12 @@ void bind_losses(nb::module_& module) {
   module.def("dice", &dice, "Logits [N,...] against masks of 0 and 1: 1 minus their overlap.");
   module.def("kl", &kl, nb::arg("temperature") = 1.0F,
              "Logits [N,C] against a teacher's logits: the divergence of their distributions.");
+  module.def("arcface", &arcface, nb::arg("margin") = 0.5F, nb::arg("scale") = 64.0F,
+             "Cosines [N,C] against class indices [N]: the angle of the right class counts as "
+             "`margin` larger.");
+  module.def("triplet", &triplet, nb::arg("margin") = 1.0F,
+             "Embeddings [N,D] against labels [N]: the farthest sample of the same label shall be "
+             "`margin` nearer than the nearest of another one.");
   module.def("ctc", &ctc, nb::arg("blank") = 0, nb::arg("zero_infinity") = false,
              "Log-probabilities [T,B,C] against label sequences [B,L].");
   module.def("custom_loss", &loss_of, nb::arg("function"), nb::arg("targets") = "any",

@@ -215,6 +215,17 @@ void bind_edits(nb::class_<HeldModel>& model) {
           },
           nb::arg("version"))
       .def(
+          "set_precision",
+          [](HeldModel& held, const std::string& type) {
+            if (type != "f16" && type != "bf16") {
+              fail(ErrorKind::argument, "precision '", type, "': wanted f16 or bf16");
+            }
+            change(held, [&](Model& m) {
+              edit::change_precision(m, type == "f16" ? DType::f16 : DType::bf16);
+            });
+          },
+          nb::arg("type"))
+      .def(
           "add_prefix",
           [](HeldModel& held, const std::string& prefix) {
             change(held, [&](Model& m) { edit::add_prefix(m, prefix); });

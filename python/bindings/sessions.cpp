@@ -18,9 +18,9 @@ class HeldSession {
  public:
   HeldSession(const Model& model, const std::string& device_name, bool weights_change,
               const std::vector<std::string>& outputs)
-      : session_(model, {.device = &device(device_name),
-                         .weights_change = weights_change,
-                         .outputs = outputs}) {
+      : device_(device(device_name)),
+        session_(model,
+                 {.device = &device_, .weights_change = weights_change, .outputs = outputs}) {
     for (const std::string& name : session_.input_names()) {
       types_.push_back(model.graph().find(name)->type());
     }
@@ -47,6 +47,10 @@ class HeldSession {
   /// The inputs' memory is shared where it is an array's that lies row-major, else it is a copy; so
   /// `BoundRun.inputs` says where to write.
   BoundRun bind(const nb::list& inputs) {
+    if (device_.kind() != DeviceKind::cpu) {
+      fail(ErrorKind::unsupported, "arrays lie on the cpu, so no run on ", device_.name(),
+           " can be bound to them; use run");
+    }
     std::vector<Tensor> tensors;
     for (std::size_t i = 0; i < nb::len(inputs); ++i) {
       const bool is_known = i < types_.size();
@@ -72,6 +76,7 @@ class HeldSession {
   const Session& session() const { return session_; }
 
  private:
+  Device& device_;
   Session session_;
   std::vector<ValueType> types_;
 };

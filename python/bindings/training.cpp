@@ -253,22 +253,37 @@ void bind_groups(nb::module_& module) {
       .def_ro("pattern", &ParameterGroup::pattern);
 }
 
+void bind_steps(nb::class_<HeldTrainer>& trainer) {
+  nb::class_<Trainer::Started>(trainer, "StartedStep", "A step that a card may still be at.");
+  trainer
+      .def("step",
+           [](HeldTrainer& held, const Batch& batch) {
+             return held.alone([&](Model&) { return held.trainer().step(batch); });
+           })
+      .def("start",
+           [](HeldTrainer& held, const Batch& batch) {
+             return held.alone([&](Model&) { return held.trainer().start(batch); });
+           })
+      .def("finish",
+           [](HeldTrainer& held, const Trainer::Started& started) {
+             return held.alone([&](Model&) { return held.trainer().finish(started); });
+           })
+      .def_prop_ro("overlaps", [](HeldTrainer& held) { return held.trainer().overlaps(); })
+      .def("evaluate", [](HeldTrainer& held, const Batch& batch) {
+        return held.alone([&](Model&) { return held.trainer().evaluate(batch); });
+      });
+}
+
 }  // namespace
 
 void bind_training(nb::module_& module) {
   bind_reports(module);
   bind_groups(module);
-  nb::class_<HeldTrainer>(module, "Trainer")
+  nb::class_<HeldTrainer> trainer(module, "Trainer");
+  bind_steps(trainer);
+  trainer
       .def("__init__", &make_trainer, nb::keep_alive<1, 2>(), nb::arg("model"), nb::arg("options"))
       .def("batch", &batch_of, nb::arg("inputs"), nb::arg("target"))
-      .def("step",
-           [](HeldTrainer& held, const Batch& batch) {
-             return held.alone([&](Model&) { return held.trainer().step(batch); });
-           })
-      .def("evaluate",
-           [](HeldTrainer& held, const Batch& batch) {
-             return held.alone([&](Model&) { return held.trainer().evaluate(batch); });
-           })
       .def("gradients", &gradients,
            nb::sig("def gradients(self, batch: Batch) -> dict[str, numpy.ndarray]"))
       .def("plan",

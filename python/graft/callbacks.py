@@ -28,6 +28,12 @@ class Callback:
     def on_step(self, trainer: Trainer, report: StepReport) -> bool | None:
         """After each step."""
 
+    def looks_at_step(self, trainer: Trainer) -> bool:
+        """Asked behind each step: whether `on_step` has to see the model as the step leaves it, or may
+        stop the training there. If no callback does, a card may be at the next step when `on_step`
+        is called, so that it never waits for Python. True where `on_step` does anything."""
+        return type(self).on_step is not Callback.on_step
+
     def on_epoch(self, trainer: Trainer, record: dict[str, Any]) -> bool | None:
         """After each epoch; `record` is what the History holds of it."""
 
@@ -79,6 +85,9 @@ class Checkpoint(Callback):
         self._steps += 1
         if self.every and self._steps % self.every == 0:
             trainer.model.save(self.folder / "last.onnx")
+
+    def looks_at_step(self, trainer: Trainer) -> bool:
+        return bool(self.every and (self._steps + 1) % self.every == 0)
 
     def on_epoch(self, trainer: Trainer, record: dict[str, Any]) -> None:
         trainer.model.save(self.folder / "last.onnx")

@@ -158,6 +158,11 @@ class Model:
         self._core.set_opset(version)
         return self
 
+    def set_precision(self, type: str) -> Model:
+        """Lets an f32 model compute in "f16" or "bf16"; inputs and outputs stay as they are."""
+        self._core.set_precision(type)
+        return self
+
     def rename(self, old: str, new: str) -> Model:
         """Gives a value another name."""
         self._core.rename(old, new)

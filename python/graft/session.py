@@ -48,7 +48,7 @@ class Session:
 
     def bind(self, *inputs: Any, **named: Any) -> BoundRun:
         """A run on fixed memory, for these types and shapes. Threads that have one each run at the
-        same time, and share the weights."""
+        same time, and share the weights. On the CPU only, where arrays lie."""
         return BoundRun(self, self._core.bind(in_order(self.input_names, inputs, named)))
 
     def set_weights(self, weights: dict[str, Any]) -> None:

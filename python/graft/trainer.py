@@ -64,6 +64,7 @@ class Trainer:
         self._core = _core.Trainer(model._core, options)
         self.keeps_averages = ema > 0
         self._device = device
+        self._overlaps: bool = self._core.overlaps
         self._output = output
         self._total_updates = total_updates
         self._accumulate = accumulate
@@ -200,14 +201,8 @@ class Trainer:
         for epoch in range(1, epochs + 1):
             start = time.perf_counter()
             means = _Means()
-            goes_on = True
-            for b in _bar(source.batches(self._core.batch), len(source), epoch, epochs, verbose,
-                          means):
-                report = self._core.step(b)
-                means.add(report, b.targets)
-                goes_on = _all_go_on(c.on_step(self, report) for c in callbacks)
-                if not goes_on or interrupt.asked:
-                    break
+            batches = _bar(source.batches(self._core.batch), len(source), epoch, epochs, verbose, means)
+            goes_on = self._epoch(batches, means, callbacks, interrupt)
             self._require_finite(finite)
             record = {"epoch": epoch, **means.record(), "learning_rate": self.learning_rate,
                       "samples": means.samples, "seconds": time.perf_counter() - start}
@@ -224,6 +219,32 @@ class Trainer:
                 return
             if not _all_go_on(c.on_epoch(self, record) for c in callbacks) or not goes_on:
                 return
+
+    def _epoch(self, batches: Iterator[Any], means: _Means, callbacks: Sequence[Callback],
+               interrupt: _Interrupt) -> bool:
+        """Whether all callbacks want to go on. A card is at the next step when one is reported, unless
+        a callback looks at it."""
+        started: list[tuple[Any, int]] = []
+
+        def report(count: int) -> bool:
+            goes_on = True
+            for _ in range(count):
+                step, targets = started.pop(0)
+                found = self._core.finish(step)
+                means.add(found, targets)
+                goes_on = _all_go_on(c.on_step(self, found) for c in callbacks) and goes_on
+            return goes_on
+
+        for b in batches:
+            started.append((self._core.start(b), b.targets))
+            goes_on = report(len(started) - 1)
+            looks = any([c.looks_at_step(self) for c in callbacks])
+            if goes_on and self._overlaps and not looks and not interrupt.asked:
+                continue
+            goes_on = report(1) and goes_on
+            if not goes_on or interrupt.asked:
+                return goes_on
+        return report(len(started))
 
     def _evaluate(self, source: Source, interrupt: _Interrupt | None = None) -> Evaluation:
         means = _Means()

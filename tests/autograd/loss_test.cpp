@@ -211,6 +211,52 @@ TEST_F(PyTorchs, FocalDiceAndDistillation) {
                  0.202706F, -0.0241631F});
 }
 
+/// Triplets are mined outside and go through torch.nn.functional.triplet_margin_loss. The last
+/// sample is alone with its label.
+TEST_F(PyTorchs, TripletOfTheHardestInTheBatch) {
+  const Tensor embeddings =
+      Tensor::from<float>({5, 3}, {1, 2, 0, 0.5F, -1, 3, 2, 2, -2, 0, 1, 1, -1, 0, 2});
+  const Tensor labels = Tensor::from<std::int64_t>({5}, {7, -3, 7, -3, 5});
+  const std::vector<float> gradient{-2.0491276F, -1.1547005F, 2.9435549F,  -0.3794518F, -0.9075506F,
+                                    0.9075496F,  0.3599044F,  -0.2672615F, -0.9870709F, 1.341068F,
+                                    2.8145833F,  -3.3491051F, 0.7276071F,  -0.4850706F, 0.4850716F};
+  const auto expect = [&](const char* spec, float loss, float scale) {
+    const Result found = evaluate_loss(loss_from_spec(spec), embeddings, labels);
+    EXPECT_NEAR(found.loss, loss, 2e-6F) << spec;
+    std::vector<float> scaled = gradient;
+    for (float& one : scaled) one *= scale;
+    EXPECT_THAT(found.gradient, Pointwise(FloatNear(2e-6F), scaled)) << spec;
+  };
+  expect("triplet:margin=2:reduction=sum", 8.9493866F, 1.0F);
+  expect("triplet:margin=2", 2.2373466F, 0.25F);
+  const Tensor alone = Tensor::from<std::int64_t>({5}, {0, 1, 2, 3, 4});
+  EXPECT_EQ(evaluate_loss(triplet(), embeddings, alone).loss, 0.0F);
+  EXPECT_EQ(loss_from_name("triplet").margin, triplet().margin);
+  EXPECT_THAT(error_of([&] { evaluate_loss(triplet(), embeddings, embeddings); }).what(),
+              HasSubstr("triplet: the prediction is f32[5,3], the target f32[5,3], wanted "
+                        "embeddings [N,D] and labels i64[N]"));
+}
+
+/// The second cosine lies past pi - 0.5, where the line begins.
+TEST_F(PyTorchs, ArcfaceOfCosines) {
+  const Tensor cosines =
+      Tensor::from<float>({3, 3}, {0.9F, -0.2F, 0.1F, -0.95F, 0.3F, 0.5F, 0.2F, 0.7F, -0.6F});
+  const Tensor target = Tensor::from<std::int64_t>({3}, {0, 0, 1});
+  expect_result(evaluate_loss(arcface(0.5F, 4.0F), cosines, target), 2.6272411F,
+                {-0.3977656F, 0.0493035F, 0.1636933F, -1.3322666F, 0.4130367F, 0.9192299F,
+                 0.5616061F, -0.7876195F, 0.0228923F});
+  expect_result(
+      evaluate_loss(loss_from_spec("arcface:margin=0.3:scale=4:reduction=sum"), cosines, target),
+      6.7871280F,
+      {-0.5913426F, 0.0874355F, 0.2902962F, -0.2245572F, 1.2379835F, 2.7551827F, 1.0405885F,
+       -1.3483462F, 0.0424167F});
+  EXPECT_TRUE(has_class_targets(arcface()));
+  EXPECT_EQ(loss_from_name("arcface").margin, arcface().margin);
+  const Tensor edge = Tensor::from<float>({1, 2}, {1, -1});
+  const Result found = evaluate_loss(arcface(), edge, Tensor::from<std::int64_t>({1}, {0}));
+  EXPECT_TRUE(std::isfinite(found.gradient[0])) << "where the root of 1 - cos^2 has no slope";
+}
+
 TEST(LossSpec, NamesOutputsAndLossesOfTheModel) {
   const Loss sum = loss_from_spec("y=cross_entropy:weights=1,2:ignore_index=7+z=0.5*huber:delta=2");
   EXPECT_EQ(sum.name, "y=cross_entropy+z=0.5*huber");
@@ -252,10 +298,12 @@ TEST(LossSpec, SaysWhatALossTakes) {
   EXPECT_THAT(fails("nll:reduction=none"), HasSubstr("wanted mean or sum"));
   EXPECT_THAT(fails("focal:alpha=1.000005"), HasSubstr("wanted a number from 0 to 1"));
   EXPECT_THAT(fails("ctc:zero_infinity=7"), HasSubstr("wanted 0 or 1"));
+  EXPECT_THAT(fails("arcface:margin=3.2"), HasSubstr("wanted an angle from 0 to below pi"));
+  EXPECT_THAT(fails("triplet:margin=-1"), HasSubstr("wanted a number of at least 0"));
 }
 
 TEST(Loss, EveryNameIsALoss) {
-  EXPECT_EQ(loss_names().size(), 11U);
+  EXPECT_EQ(loss_names().size(), 13U);
   for (const std::string& name : loss_names()) EXPECT_EQ(loss_from_name(name).name, name);
 }
 

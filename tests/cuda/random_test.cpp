@@ -13,6 +13,7 @@
 #include "core/ops/kernels/stochastic_rounding.h"
 #include "core/ops/kernels/stochastic_rounding_cuda.h"
 #include "core/ops/math/dropout_cuda.h"
+#include "core/runtime/plan.h"
 #include "tests/cuda/on_card.h"
 
 namespace graft {
@@ -104,6 +105,35 @@ TEST(RandomOnCard, DropoutHasTheBitsOfTheCpu) {
   card().copy_from_host(step.data(), &kStep, sizeof kStep);  // it is read when the replay runs
   replay->start();
   EXPECT_EQ(x.read(), wanted);
+}
+
+TEST(RandomOnCard, UniformAndNormalNumbersAreThoseOfTheCpu) {
+  const auto made = [](const char* op, const char* first, const char* second, Device& device) {
+    auto graph = std::make_unique<Graph>("one");
+    Builder builder(*graph);
+    const Attributes settings{{"shape", std::vector<std::int64_t>{7, 11}},
+                              {first, AttributeValue(-2.0F)},
+                              {second, AttributeValue(3.0F)}};
+    graph->add_output(builder.node(op, "", {}, 1, settings)->output());
+    Plan plan(std::move(graph), {.device = &device});
+    std::vector<Tensor> numbers;
+    for (const std::uint64_t step : {0, 1, 2}) {
+      plan.run({}, {.step = step});
+      numbers.push_back(plan.output(0).to(cpu()).clone());
+    }
+    return numbers;
+  };
+  const auto uniform = made("RandomUniform", "low", "high", card());
+  const auto wanted = made("RandomUniform", "low", "high", cpu());
+  const auto normal = made("RandomNormal", "mean", "scale", card());
+  const auto wanted_normal = made("RandomNormal", "mean", "scale", cpu());
+  for (std::size_t step = 0; step < 3; ++step) {
+    EXPECT_TRUE(equal_bits(uniform[step], wanted[step])) << step;
+    const std::vector<double> found = to_double(normal[step]);
+    const std::vector<double> near = to_double(wanted_normal[step]);
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], near[i], 1e-6) << i;
+  }
+  EXPECT_FALSE(equal_bits(uniform[0], uniform[1])) << "each run draws anew";
 }
 
 }  // namespace

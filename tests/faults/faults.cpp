@@ -12,7 +12,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string_view>
 
 namespace graft::testing {
@@ -29,6 +31,7 @@ bool meets() {
   return ++seen == wanted_number;
 }
 
+constexpr int kWrongFile = 3;  // the exit code where a file cannot be changed
 constexpr int kMostFrames = 30;
 
 /// The first call loads a library.
@@ -37,8 +40,9 @@ constexpr int kMostFrames = 30;
   return ::backtrace(frames, kMostFrames);
 }();
 
-/// Whether the allocation is made on behalf of protobuf, of the code that it generated or of
-/// oneDNN: the first leak without memory, the last steps on a null pointer.
+/// Whether the allocation is made on behalf of protobuf, of the code that it generated, of
+/// nlohmann's JSON or of oneDNN: without memory the first three leak or end the process, the last
+/// steps on a null pointer.
 bool is_made_for_others() {
   void* frames[kMostFrames];
   const int count = ::backtrace(frames, kMostFrames);
@@ -50,7 +54,7 @@ bool is_made_for_others() {
     for (const char* const library : {"libprotobuf", "libdnnl"}) {
       if (file.find(library) != std::string_view::npos) return true;
     }
-    for (const char* const space : {"10graft_onnx", "6google8protobuf"}) {
+    for (const char* const space : {"10graft_onnx", "6google8protobuf", "8nlohmann"}) {
       if (function.find(space) != std::string_view::npos) return true;
     }
   }
@@ -72,6 +76,10 @@ int fault_of_call(int error, bool may_be_interrupted = false, bool may_be_short 
   if (!armed.load(std::memory_order_relaxed)) return 0;
   switch (wanted) {
     case Fault::no_memory:
+    case Fault::cut_file:
+    case Fault::longer_file:
+    case Fault::clock_ahead:
+    case Fault::clock_back:
       return 0;
     case Fault::failed_call:
       errno = error;
@@ -86,6 +94,31 @@ int fault_of_call(int error, bool may_be_interrupted = false, bool may_be_short 
       return 0;
   }
   return 0;
+}
+
+/// Another program changes the file that is about to be looked at, or read.
+void change_file(int file) {
+  if (!armed.load(std::memory_order_relaxed)) return;
+  if ((wanted != Fault::cut_file && wanted != Fault::longer_file) || !meets()) return;
+  constexpr off_t kMore = 1024;
+  struct stat status {};
+  if (::fstatat(file, "", &status, AT_EMPTY_PATH) != 0 || !S_ISREG(status.st_mode)) return;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  const off_t size = wanted == Fault::cut_file ? status.st_size / 2 : status.st_size + kMore;
+  if (::truncate(path, size) != 0) ::_exit(kWrongFile);
+}
+
+/// How far a clock is ahead.
+time_t jump_of(clockid_t clock) {
+  constexpr time_t kDay = 24 * 60 * 60;
+  static std::atomic<bool> jumped{false};
+  if (!armed.load(std::memory_order_relaxed)) return 0;
+  if (wanted != Fault::clock_ahead && wanted != Fault::clock_back) return 0;
+  if (meets()) jumped = true;
+  if (!jumped) return 0;
+  if (wanted == Fault::clock_back) return clock == CLOCK_REALTIME ? -kDay : 0;
+  return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC ? kDay : 0;
 }
 
 /// The system's function of that name.
@@ -120,8 +153,10 @@ std::int64_t live_blocks() {
 }  // namespace graft::testing
 
 using graft::testing::allocation_fails;
+using graft::testing::change_file;
 using graft::testing::counted;
 using graft::testing::fault_of_call;
+using graft::testing::jump_of;
 using graft::testing::next;
 
 extern "C" {
@@ -190,6 +225,7 @@ int open(const char* path, int flags, ...) {
 }
 
 ssize_t read(int file, void* to, std::size_t bytes) {
+  change_file(file);
   const int fault = fault_of_call(EIO, true, bytes > 1);
   if (fault < 0) return -1;
   static auto* const real = next<ssize_t(int, void*, std::size_t)>("read");
@@ -197,6 +233,7 @@ ssize_t read(int file, void* to, std::size_t bytes) {
 }
 
 ssize_t pread(int file, void* to, std::size_t bytes, off_t offset) {
+  change_file(file);
   const int fault = fault_of_call(EIO, true, bytes > 1);
   if (fault < 0) return -1;
   static auto* const real = next<ssize_t(int, void*, std::size_t, off_t)>("pread");
@@ -245,6 +282,7 @@ int link(const char* from, const char* to) noexcept {
 }
 
 int fstat(int file, struct stat* status) noexcept {
+  change_file(file);
   if (fault_of_call(EIO) != 0) return -1;
   static auto* const real = next<int(int, struct stat*)>("fstat");
   return real(file, status);
@@ -261,6 +299,13 @@ int unlink(const char* path) noexcept {
   if (graft::testing::wanted == graft::testing::Fault::killed) fault_of_call(0);
   static auto* const real = next<int(const char*)>("unlink");
   return real(path);
+}
+
+int clock_gettime(clockid_t clock, struct timespec* time) noexcept {
+  static auto* const real = next<int(clockid_t, struct timespec*)>("clock_gettime");
+  const int result = real(clock, time);
+  time->tv_sec += jump_of(clock);
+  return result;
 }
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),

@@ -15,6 +15,10 @@ enum class Fault {
   interrupted_call,  ///< a signal comes: it reads or writes nothing and is to be made again
   short_call,        ///< it reads or writes one byte of many
   killed,            ///< the process ends just before the system call
+  cut_file,          ///< before it is looked at or read, another program cuts the file in half
+  longer_file,       ///< the same, but the file gets a kilobyte more
+  clock_ahead,       ///< from this question on, all clocks are a day ahead, as after a pause
+  clock_back,        ///< from this question on, the time of day is that of yesterday
 };
 
 /// The exit code of a process that met `killed`.
@@ -41,8 +45,9 @@ struct Work {
 /// Does the work again and again, in a process each, so that each allocation or call of it meets
 /// the fault once. Each of these must end within a minute, in success, in a graft::Error or in
 /// std::bad_alloc, free what it allocated, close what it opened, and pass the check. Of many
-/// hundred allocations some are tried; all when GRAFT_ALL_FAULTS is in the environment. Allocations
-/// of protobuf and oneDNN do not fail. Returns how many were tried.
+/// hundred allocations and looks at a clock some are tried; all when GRAFT_ALL_FAULTS is in the
+/// environment. Allocations of protobuf, nlohmann's JSON and oneDNN do not fail. Returns how many
+/// were tried.
 int meet_every(Fault fault, const Work& work);
 
 }  // namespace graft::testing

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 #include "core/base/parallel.h"
@@ -184,14 +185,22 @@ TEST_F(Faults, LeaksOpenFilesAndCrashesAreFound) {
               HasSubstr("a file was not closed"));
 }
 
+/// A name of a file's tensor that is cut off would be another name.
+TEST_F(Faults, ATextIsWholeOrNotAtAll) {
+  const Work work{.run =
+                      [] {
+                        const std::string made = text("more than needs no memory: ", 1, ", ", 2);
+                        if (!made.ends_with("1, 2")) throw std::logic_error("cut off: " + made);
+                      },
+                  .check = [](const std::string&) { return ""; }};
+  EXPECT_GT(meet_every(Fault::no_memory, work), 1);
+}
+
 class FaultsOfLoad : public Faults {
  protected:
   FaultsOfLoad() {
-    onnx::save(model_of(1), file("m.onnx"), {.external_data = "m.data"});
+    write_files();
     onnx::load(file("m.onnx"));
-    const std::vector<NamedTensor> arrays{{"x", Tensor::full(DType::f32, {40, 40}, 3)},
-                                          {"y", Tensor::full(DType::i64, {40}, 1)}};
-    npz::save(file("a.npz"), arrays);
     model_work_.run = [this] { read_ = element_of(onnx::load(file("m.onnx"))); };
     model_work_.check = [this](const std::string& error) -> std::string {
       return !error.empty() || read_ == 1 ? "" : "another model was read";
@@ -201,6 +210,13 @@ class FaultsOfLoad : public Faults {
       return !error.empty() || read_ == 3 ? "" : "other arrays were read";
     };
     arrays_work_.run();
+  }
+
+  void write_files() const {
+    onnx::save(model_of(1), file("m.onnx"), {.external_data = "m.data"});
+    const std::vector<NamedTensor> arrays{{"x", Tensor::full(DType::f32, {40, 40}, 3)},
+                                          {"y", Tensor::full(DType::i64, {40}, 1)}};
+    npz::save(file("a.npz"), arrays);
   }
 
   float read_ = 0;
@@ -217,6 +233,15 @@ TEST_F(FaultsOfLoad, CallsThatAreInterruptedOrReadLess) {
   for (const Fault fault : {Fault::interrupted_call, Fault::short_call}) {
     EXPECT_GT(meet_every(fault, model_work_), 1);
     EXPECT_GT(meet_every(fault, arrays_work_), 1);
+  }
+}
+
+/// An error, or what the file held before or holds then: of a file that was cut, an error.
+TEST_F(FaultsOfLoad, FilesThatChangeWhileTheyAreRead) {
+  for (Work* const work : {&model_work_, &arrays_work_}) {
+    work->prepare = [this] { write_files(); };
+    EXPECT_GT(meet_every(Fault::cut_file, *work), 1);
+    EXPECT_GT(meet_every(Fault::longer_file, *work), 1);
   }
 }
 

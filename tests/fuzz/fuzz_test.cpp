@@ -70,7 +70,9 @@ std::uint64_t setting(const char* name, std::uint64_t preset) {
 
 std::vector<Target> all_targets() {
   std::vector<Target> all(byte_targets().begin(), byte_targets().end());
-  all.insert(all.end(), model_targets().begin(), model_targets().end());
+  for (const auto& more : {model_targets(), command_targets()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/ops/builder.h"
+#include "tests/fuzz/models/optional_passes.h"
 #include "tests/fuzz/models/small_models.h"
 #include "tests/fuzz/target.h"
 
@@ -47,6 +48,42 @@ TEST(Oracles, AnotherResultIsAFinding) {
 TEST(Oracles, AFailureOnOneSideIsAFinding) {
   const Outcome right = run_planned(*doubled("Relu"), input());
   EXPECT_THROW(require_same_bits(right, Outcome{}, "poisoned"), Finding);
+}
+
+/// y = (x + 1e8) - 1e8.
+std::unique_ptr<Graph> rounding() {
+  auto graph = std::make_unique<Graph>("g");
+  Builder b(*graph);
+  Value* const x = graph->add_input("x", {DType::f32, SymShape{3}});
+  Value* const far = graph->add_initializer("far", Tensor::full(DType::f32, {3}, 1e8));
+  Value* const sum = b.node("Add", "", {x, far}, 1)->output();
+  graph->add_output(b.node("Sub", "", {sum, far}, 1)->output());
+  return graph;
+}
+
+TEST(Oracles, TheReferenceHas64Bits) {
+  const Outcome narrow = run_unplanned(*rounding(), input());
+  const Outcome wide = run_in_f64(*rounding(), input(), narrow);
+  ASSERT_TRUE(wide.succeeded && narrow.succeeded);
+  EXPECT_EQ(wide.results[0].tensor().dtype(), DType::f32);
+  EXPECT_NEAR(wide.results[0].tensor().values<float>()[1], 0.25, 1e-6);
+  EXPECT_EQ(narrow.results[0].tensor().values<float>()[1], 0);
+}
+
+TEST(Oracles, PassesThatChangedSomethingAreLeftOutOneByOne) {
+  const passes::PassWatch watch;
+  const Outcome with = run_planned(*doubled("Relu"), input());
+  EXPECT_EQ(optional_passes(watch), std::vector<std::string_view>{"fuse_chains"});
+  EXPECT_TRUE(watch.changed().contains("infer_shapes"));
+  const passes::PassWatch without("fuse_chains");
+  require_same_bits(with, run_planned(*doubled("Relu"), input()), "without chains");
+  EXPECT_TRUE(optional_passes(without).empty());
+}
+
+TEST(Oracles, KinksAreNotSmooth) {
+  EXPECT_TRUE(rounds_only(*doubled("Relu")));
+  EXPECT_FALSE(is_smooth(*doubled("Relu")));
+  EXPECT_TRUE(is_smooth(*doubled("Tanh")));
 }
 
 TEST(Oracles, NothingIsSaidOfNumbersThatLoseDigits) {

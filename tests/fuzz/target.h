@@ -32,6 +32,8 @@ struct Target {
 std::span<const Target> byte_targets();
 /// Those that run models.
 std::span<const Target> model_targets();
+/// Those that run the program.
+std::span<const Target> command_targets();
 
 /// Whether `action` comes to an end without a graft::Error. Throws Finding if the error says
 /// nothing.

@@ -57,13 +57,14 @@ def optimizer_arguments(settings):
     return ["--optimizer", ":".join(words), "--lr", str(rate)]
 
 
-def export(case, record, out):
+def export(case, record, out, *further):
     arguments = [GRAFT, "export-step", os.path.join(CASES, case, "model.onnx"), "--out", out, "--loss", record["loss"]]
     batch = tensors(os.path.join(CASES, case, "test_data_set_0", "step_0_input_0.pb"))[0].shape[0]
     arguments += ["--batch", str(batch), *optimizer_arguments(record["optimizer"])]
     arguments += ["--trainable", "|".join(re.escape(name) for name in record["trainable"])]
     for names in record.get("tied", []):
         arguments += ["--tied", ",".join(names)]
+    arguments += further
     return subprocess.run(arguments, capture_output=True, text=True)
 
 
@@ -150,6 +151,60 @@ class ExportedSteps(unittest.TestCase):
             batch = loop.batch(np.random.default_rng(1))
             losses, _ = loop.train(6, lambda: batch)
             self.assertLess(losses[-1], 0.7 * losses[0], losses)
+
+    def test_many_steps_in_one_call(self):
+        """As as many calls of a step make."""
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ["lenet", "--input", "1x16x16", "--batch", "4", "--optimizer", "adamw"]
+            single = self.new_step(folder, *arguments)
+            batches = [single.batch(np.random.default_rng(seed)) for seed in range(6)]
+            wanted, trained = single.train(6, iter(batches).__next__)
+            many = self.new_step(folder, *arguments, "--steps", "3")
+            self.assertEqual([1, many.about["steps"]], [single.about["steps"], 3])
+            calls = [{name: np.stack([batch[name] for batch in batches[at:at + 3]]) for name in batches[0]}
+                     for at in (0, 3)]
+            found, variables = many.train(6, iter(calls).__next__)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+            self.assertEqual(sorted(variables), sorted(trained))
+            for name, value in trained.items():
+                np.testing.assert_allclose(variables[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+            onnx.checker.check_model(onnx.load(os.path.join(many.here, "step.onnx")), full_check=True)
+
+    def test_older_opsets(self):
+        """Lookups, attention, pools and norms in the forms of other versions give the same losses."""
+        cases = ("bert_adamw", "unet_bce_adam", "gru_rmsprop", "squeezenet_sgd", "resnet_groupnorm_nesterov",
+                 "convnext_adamw")
+        for case, opset in [(case, opset) for case in cases for opset in (13, 17, 21)]:
+            with self.subTest(case=case, opset=opset), tempfile.TemporaryDirectory() as folder, \
+                    open(os.path.join(CASES, case, "training.json")) as file:
+                record = json.load(file)
+                run = export(case, record, folder, "--opset", str(opset))
+                self.assertEqual(run.returncode, 0, run.stderr)
+                for name in ("step.onnx", "eval.onnx"):
+                    model = onnx.load(os.path.join(folder, name))
+                    self.assertEqual([(i.domain, i.version) for i in model.opset_import], [("", opset)])
+                    self.assertFalse([a for node in model.graph.node for a in node.attribute
+                                      if a.name == "training_mode" and a.i])
+                self.run_case(case, folder, record)
+
+    def test_an_opset_that_lacks_an_op_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = os.path.join(folder, "model.onnx")
+            wide = onnx.helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[9, 9], pads=[4] * 4)
+            conv = onnx.helper.make_node("Conv", ["in", "w"], ["x"], kernel_shape=[1, 1])
+            tensor = onnx.helper.make_tensor_value_info
+            graph = onnx.helper.make_graph(
+                [conv, wide], "net", [tensor("in", 1, [2, 1, 9, 9])], [tensor("y", 1, [2, 1, 9, 9])],
+                [numpy_helper.from_array(np.ones((1, 1, 1, 1), "f4"), "w")])
+            onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8),
+                      model)
+            command = [GRAFT, "export-step", model, "--out", os.path.join(folder, "step"), "--loss", "mse", "--batch",
+                       "2", "--opset"]
+            refused = subprocess.run([*command, "13"], capture_output=True, text=True)
+            self.assertEqual(refused.returncode, 2, refused.stderr)
+            self.assertIn("ScatterElements", refused.stderr)
+            self.assertIn("opset 13 lacks reduction = add", refused.stderr)
+            self.assertEqual(subprocess.run([*command, "16"], capture_output=True).returncode, 0)
 
     def test_every_case(self):
         cases = sorted(name for name in os.listdir(CASES) if os.path.exists(os.path.join(CASES, name, "training.json")))

@@ -101,6 +101,22 @@ class Test:
         last = self.run(4, "four.onnx", "--epochs", "3", "--resume", self.folder / "resumed")
         assert [x["epoch"] for x in last if x["event"] == "epoch"] == [3], last
 
+    def half_the_bytes_and_shares_of_the_state(self):
+        momentum = ["--momentum", "0.9", "--schedule", "constant"]
+
+        def trained(size, out, *more):
+            lines = self.run(size, out, *momentum, *more)
+            return [line for line in lines if line["event"] == "epoch"][-1]
+
+        joint = trained(2, "momentum.onnx", "--epochs", "3", "--no-run")
+        short = trained(2, "short.onnx", "--epochs", "3", "--no-run", "--wire-precision", "bf16")
+        assert 0.0 < abs(short["loss"] - joint["loss"]) < 0.02, (short, joint)
+        folder = self.folder / "shares"
+        trained(2, "first.onnx", "--epochs", "1", "--shard-state", "--run", folder)
+        trained(4, "second.onnx", "--epochs", "2", "--shard-state", "--resume", folder)
+        shares = trained(2, "third.onnx", "--epochs", "3", "--shard-state", "--resume", folder)
+        assert abs(shares["loss"] - joint["loss"]) < 0.02, (shares, joint)
+
     def an_error_on_one_rank_ends_all(self):
         write_mnist(self.folder / "broken", bad_label=140)
         # Rank 1 has other data, which it refuses.
@@ -173,6 +189,7 @@ def main():
         test = Test(sys.argv[1], Path(sys.argv[2]).resolve(), Path(name))
         for case in (test.trains_as_one_process, test.ranks_may_update_by_themselves,
                      test.goes_on_with_another_number_of_ranks,
+                     test.half_the_bytes_and_shares_of_the_state,
                      test.an_error_on_one_rank_ends_all, test.all_say_an_error_once,
                      test.ctrl_c_saves_once, test.a_rank_that_dies_ends_all):
             begin = time.monotonic()

@@ -46,6 +46,24 @@ TEST(Mpi, SumsAndBroadcasts) {
   ranks->barrier();
 }
 
+TEST(Mpi, GivesEachRankAPieceOfAll) {
+  const std::shared_ptr<Communicator> ranks = mpi_communicator();
+  const auto size = static_cast<std::size_t>(ranks->size());
+  constexpr std::size_t kPiece = 5;
+  const auto mine = static_cast<float>(ranks->rank());
+  std::vector<float> sent = counted(size * kPiece, 1000.0F * mine);
+  std::vector<float> received(sent.size());
+  ranks->all_to_all(std::as_bytes(std::span(sent)), std::as_writable_bytes(std::span(received)));
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    const auto theirs = static_cast<float>(i / kPiece);
+    EXPECT_EQ(received[i], 1000.0F * theirs + mine * kPiece + static_cast<float>(i % kPiece));
+  }
+  ranks->all_gather(std::as_writable_bytes(std::span(sent)));
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_EQ(sent[i], 1000.0F * static_cast<float>(i / kPiece) + static_cast<float>(i));
+  }
+}
+
 std::vector<Tensor> after_one_step(const std::shared_ptr<Communicator>& ranks) {
   Model net = test::small_net(false);
   TrainStep step(net, {.optimizer = SGD{.lr = 0.1F}, .communicator = ranks});
@@ -67,23 +85,60 @@ void expect_equal_on_all(const std::map<std::string, Tensor>& tensors, Communica
   }
 }
 
-TEST(Mpi, RanksHoldTheSameBits) {
+/// 200 steps with batches of the rank's own.
+void train_on_own_batches(TrainStep& step, Communicator& ranks) {
   constexpr int kSteps = 200;
-  const std::shared_ptr<Communicator> ranks = mpi_communicator();
-  const auto rank = static_cast<std::uint64_t>(ranks->rank());
-  Model net = test::small_net(true, 1 + rank);  // the start is rank 0's
-  TrainStep step(net, {.optimizer = Adam{.lr = 0.01F},
-                       .ema = 0.9F,
-                       .clip = {.norm = 1.0F},
-                       .accumulate = 3,
-                       .communicator = ranks});
+  const auto rank = static_cast<std::uint64_t>(ranks.rank());
   for (std::uint64_t i = 0; i < kSteps; ++i) {
     step.run({test::random_tensor({4, 1, 6, 6}, 100 * rank + i)}, test::cyclic_labels(4, 3));
   }
   step.synchronize();
-  const TrainState state = step.state();
-  expect_equal_on_all(state.weights, *ranks);
-  expect_equal_on_all(state.optimizer, *ranks);
+}
+
+TEST(Mpi, RanksHoldTheSameBits) {
+  const std::shared_ptr<Communicator> ranks = mpi_communicator();
+  for (const WirePrecision wire : {WirePrecision::f32, WirePrecision::bf16}) {
+    // The start is rank 0's.
+    Model net = test::small_net(true, 1 + static_cast<std::uint64_t>(ranks->rank()));
+    TrainStep step(net, {.optimizer = Adam{.lr = 0.01F},
+                         .ema = 0.9F,
+                         .clip = {.norm = 1.0F},
+                         .accumulate = 3,
+                         .communicator = ranks,
+                         .wire_precision = wire});
+    train_on_own_batches(step, *ranks);
+    const TrainState state = step.state();
+    expect_equal_on_all(state.weights, *ranks);
+    expect_equal_on_all(state.optimizer, *ranks);
+  }
+}
+
+TEST(Mpi, SharedOutStateGivesTheSameBits) {
+  const std::shared_ptr<Communicator> ranks = mpi_communicator();
+  std::vector<std::vector<Tensor>> nets;
+  std::vector<TrainState> states;
+  std::vector<std::size_t> bytes;
+  for (const bool shards : {false, true}) {
+    Model net = test::small_net(true);
+    TrainStep step(net, {.optimizer = Adam{.lr = 0.01F},
+                         .clip = {.norm = 1.0F},
+                         .accumulate = 3,
+                         .communicator = ranks,
+                         .shard_state = shards});
+    train_on_own_batches(step, *ranks);
+    nets.push_back(test::snapshot(net));
+    bytes.push_back(step.state_bytes());
+    if (ranks->rank() == 0) states.push_back(clone(step.state()));
+  }
+  EXPECT_LT(bytes[1], bytes[0]);
+  for (std::size_t i = 0; i < nets[0].size(); ++i) {
+    EXPECT_TRUE(equal_bits(nets[0][i], nets[1][i])) << i;
+  }
+  if (ranks->rank() > 0) return;
+  ASSERT_EQ(states[0].optimizer.size(), states[1].optimizer.size());
+  for (const auto& [name, tensor] : states[0].optimizer) {
+    EXPECT_TRUE(equal_bits(tensor, states[1].optimizer.at(name))) << name;
+  }
 }
 
 TEST(Mpi, FitsDataWhoseLastBatchIsOdd) {

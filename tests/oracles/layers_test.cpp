@@ -86,10 +86,10 @@ TEST_P(Layers, ComputeWhatPyTorchDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Layers, ::testing::Range(0, 17));
+INSTANTIATE_TEST_SUITE_P(All, Layers, ::testing::Range(0, 18));
 
 TEST(LayerVectors, AllAreRun) {
-  EXPECT_EQ(cases().size(), 17U);
+  EXPECT_EQ(cases().size(), 18U);
 }
 
 }  // namespace

@@ -109,9 +109,15 @@ def attention():
         case(text, x, module(x, x, x, need_weights=False)[0], weights)
 
 
+def cosines():
+    x, weight = torch.randn(3, 5), torch.randn(4, 5)
+    normalize = torch.nn.functional.normalize
+    case("cosine:4", x, torch.nn.functional.linear(normalize(x), normalize(weight)), {"y.weight": weight})
+
+
 def main():
     torch.manual_seed(1)
-    for part in (conv_transposes, norms, moves, recurrent, attention):
+    for part in (conv_transposes, norms, moves, recurrent, attention, cosines):
         part()
     here = pathlib.Path(__file__).parent
     path = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "layers.json"

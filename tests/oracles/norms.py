@@ -5,7 +5,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from vectors import Constant, case, f32, uniform
+from vectors import Constant, case, distinct, f32, uniform
 
 EPSILON = 1e-3
 EPSILON_F32 = float(np.float32(EPSILON))
@@ -146,6 +146,12 @@ def ctc():
 def products():
     a, b = uniform("dota", (3, 2, 17)), uniform("dotb", (3, 2, 17))
     case("RowDot", "rows", [a, b], [(a * b).sum(-1)])
+    scores = distinct("counted", (4, 5, 6))
+    for axis in (1, 2):
+        best = torch.tensor(scores).argmax(axis)
+        target = np.where(np.arange(best.numel()).reshape(best.shape) % 3 == 0, 1, best.numpy())
+        case("CountCorrect", f"axis{axis}", [scores, target],
+             [(best == torch.tensor(target)).sum().numpy()], {"axis": axis})
     for name, a_shape, b_shape, attributes in (
             ("plain", (2, 3, 5), (2, 5, 4), {}), ("trans_a", (2, 5, 3), (2, 5, 4), {"transA": 1}),
             ("trans_b", (2, 3, 5), (2, 4, 5), {"transB": 1}),

@@ -24,7 +24,22 @@ def convolution(name, x_shape, w_shape, stride=1, padding=0, dilation=1, groups=
     case("ConvWeightGrad", name, [x, dy], [dw, db], {**attributes, "shape": list(w_shape)})
 
 
+def clamped_convolution(name, x_shape, w_shape, lower=None, upper=None, padding=0, groups=1):
+    x, w, b = (uniform(name + key, shape)
+               for key, shape in (("x", x_shape), ("w", w_shape), ("b", w_shape[:1])))
+    x.flat[1] = np.nan  # stays
+    y = F.conv2d(*(torch.tensor(array) for array in (x, w, b)), 1, padding, 1, groups)
+    bounds = {key: bound for key, bound in (("lower", lower), ("upper", upper)) if bound is not None}
+    case("ConvClamp", name, [x, w, b], [y.clamp(lower, upper).numpy()],
+         {"pads": [padding] * 4, "group": groups, **bounds})
+    case("ConvClamp", name + "_known", [x, Constant(w), b], [y.clamp(lower, upper).numpy()],
+         {"pads": [padding] * 4, "group": groups, **bounds})
+
+
 def convolutions():
+    clamped_convolution("relu", (2, 3, 5, 4), (4, 3, 3, 3), 0.0, padding=1)
+    clamped_convolution("relu6", (1, 16, 4, 4), (16, 1, 3, 3), 0.0, 0.5, padding=1, groups=16)
+    clamped_convolution("least", (1, 5, 3, 4), (7, 5, 1, 1), upper=0.25)
     convolution("square", (1, 3, 5, 4), (4, 3, 3, 3), padding=1)
     convolution("strided", (1, 4, 7, 6), (4, 2, 3, 2), stride=2, padding=1, groups=2)
     convolution("depthwise", (1, 3, 6, 6), (3, 1, 3, 3), padding=1, groups=3)

@@ -59,6 +59,16 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(graft.Error, "matches none of 0 BatchNormalizations"):
             model.set_norms(".*", "fixed")
 
+    def test_half_precision(self):
+        model = graft.new("mlp", (1, 4, 4), 3)
+        x = np.random.default_rng(1).random((2, 1, 4, 4), dtype=np.float32)
+        wide, = graft.Session(model).run(x).values()
+        narrow, = graft.Session(model.set_precision("bf16")).run(x).values()
+        np.testing.assert_allclose(narrow, wide, atol=0.03 * np.abs(wide).max())
+        self.assertFalse(np.array_equal(narrow, wide))
+        with self.assertRaisesRegex(graft.Error, "precision 'f8': wanted f16 or bf16"):
+            model.set_precision("f8")
+
     def test_every_layer_can_be_appended(self):
         image = [graft.Conv("c", 8, 3, stride=2, padding=[1, 1]), graft.BatchNorm("bn"),
                  graft.Residual([graft.Conv("r", 8, padding=1)]), graft.MaxPool(2),
@@ -70,7 +80,8 @@ class Models(unittest.TestCase):
                  graft.LSTM("lstm", 3, depth=2, bidirectional=True),
                  graft.GRU("gru", 4, steps="last", init="xavier_normal"),
                  graft.Reshape([4, 1, 1]), graft.ConvTranspose("up", 3, stride=2, seed=2),
-                 graft.Flatten(), graft.Linear("l", 5, init="normal:std=0.02")]
+                 graft.Flatten(), graft.Cosine("cos", 6, seed=3),
+                 graft.Linear("l", 5, init="normal:std=0.02")]
         rows = graft.Embedding("e", 7, 2)
         of_text = {usage.split(":")[0].split("[")[0].replace("_", "")
                    for usage in graft._core.layer_usages()}

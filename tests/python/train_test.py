@@ -214,6 +214,71 @@ class Callbacks(unittest.TestCase):
         self.assertEqual(t.updates, 2)
 
 
+class Diary(graft.Callback):
+    """Keeps what the steps say, and how far the trainer is ahead of them."""
+
+    def __init__(self, looks):
+        self.looks = looks
+        self.losses = []
+        self.ahead = []
+
+    def on_step(self, trainer, report):
+        self.losses.append(report.loss)
+        self.ahead.append(trainer.updates - len(self.losses))
+
+    def looks_at_step(self, trainer):
+        return self.looks
+
+
+class LateSteps(unittest.TestCase):
+    """As on a card, which is at the next step when one is reported."""
+
+    def train(self, *callbacks):
+        t = trainer()
+        t._overlaps = True
+        history = fit(t, samples(), epochs=2, batch=32, callbacks=callbacks)
+        return history, {name: array.copy() for name, array in t.parameters.items()}
+
+    def test_say_and_do_what_steps_do_that_are_waited_for(self):
+        late, waited_for = Diary(looks=False), Diary(looks=True)
+        history, parameters = self.train(late)
+        wanted, wanted_parameters = self.train(waited_for)
+        self.assertEqual(late.ahead, [1, 1, 0] * 2)
+        self.assertEqual(waited_for.ahead, [0] * 6)
+        self.assertEqual(late.losses, waited_for.losses)
+        for name in ("loss", "accuracy", "samples"):
+            self.assertEqual(history[name], wanted[name])
+        for name, array in wanted_parameters.items():
+            np.testing.assert_array_equal(parameters[name], array)
+
+    def test_a_callback_that_overrides_on_step_looks_at_it(self):
+        class Look(graft.Callback):
+            def on_step(self, trainer, report):
+                pass
+
+        diary = Diary(looks=False)
+        self.train(diary, Look())
+        self.assertEqual(diary.ahead, [0] * 6)
+        self.assertFalse(graft.EarlyStopping().looks_at_step(None))
+
+    def test_a_checkpoint_looks_at_the_steps_that_it_writes(self):
+        diary = Diary(looks=False)
+        with tempfile.TemporaryDirectory() as folder:
+            self.train(diary, graft.Checkpoint(folder, every=2))
+        self.assertEqual(diary.ahead, [1, 0, 0, 0, 1, 0])
+
+    def test_end_behind_the_step_that_was_started_meanwhile(self):
+        class Stop(Diary):
+            def on_step(self, trainer, report):
+                super().on_step(trainer, report)
+                return False
+
+        stop = Stop(looks=False)
+        history, _ = self.train(stop)
+        self.assertEqual(stop.ahead, [1, 0])
+        self.assertEqual(history["samples"], [64])
+
+
 class Interrupts(unittest.TestCase):
     def test_control_c_stops_and_saves(self):
         class Press(graft.Callback):

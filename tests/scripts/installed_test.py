@@ -161,6 +161,12 @@ class Installed(unittest.TestCase):
             self.assertRegex(command, r" -O2 ")
             self.assertNotIn("-march=native", command)
 
+    def test_without_onednn_what_stands_for_it_is_compiled(self):
+        build = self.configure("without_onednn", f"-DGRAFT_SOURCE={SOURCE}",
+                               f"-DGRAFT_PREFIX={LIBRARIES}", "-DGRAFT_WITH_ONEDNN=OFF")
+        files = [Path(c["file"]).name for c in self.check_command(build)]
+        self.assertEqual([name for name in files if "onednn" in name], ["no_onednn.cpp"])
+
     def test_only_the_name_graft_is_taken(self):
         self.assertEqual([p.name for p in self.include.iterdir()], ["graft"])
         folders = [p.name for p in (self.include / "graft").iterdir() if p.is_dir()]

@@ -330,15 +330,9 @@ TEST_P(SampleTest, BuffersMayAlias) {
   }
 }
 
-/// Kernels compute the same on channels-last operands.
-TEST_P(SampleTest, LayoutsAgree) {
-  if (def().layout.kind == LayoutRule::Kind::row_major || is_view()) {
-    GTEST_SKIP() << "takes row-major operands alone";
-  }
-  const SampleGraph built = make(DType::f32);
-  const std::vector<Tensor> wanted = evaluate(*built.node, built.node_inputs);
-  const std::vector<Value*> images = images_of(built, def().layout);
-  if (images.empty()) GTEST_SKIP() << "no operand whose layout matters";
+/// Kernels compute the same when these operands lie in channels-last order.
+void expect_same_in_rows(const SampleGraph& built, const std::vector<Value*>& images,
+                         const std::vector<Tensor>& wanted, const Sample& sample) {
   for (Value* image : images) image->layout = Layout::channels_last;
   std::vector<Tensor> inputs = built.node_inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -350,10 +344,25 @@ TEST_P(SampleTest, LayoutsAgree) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!found[i].defined()) continue;
       const Value* const output = built.node->output(static_cast<int>(i));
-      expect_close(relaid(found[i], output->layout, Layout::row_major), wanted[i], sample(),
-                   text(kernel.name, " output ", i));
+      expect_close(relaid(found[i], output->layout, Layout::row_major), wanted[i], sample,
+                   text(kernel.name, " output ", i, ", images in rows: ", images.size()));
     }
   }
+  for (Value* image : images) image->layout = Layout::row_major;
+}
+
+/// All operands at once, and where each may lie in an order of its own, one after the other.
+TEST_P(SampleTest, LayoutsAgree) {
+  if (def().layout.kind == LayoutRule::Kind::row_major || is_view()) {
+    GTEST_SKIP() << "takes row-major operands alone";
+  }
+  const SampleGraph built = make(DType::f32);
+  const std::vector<Tensor> wanted = evaluate(*built.node, built.node_inputs);
+  const std::vector<Value*> images = images_of(built, def().layout);
+  if (images.empty()) GTEST_SKIP() << "no operand whose layout matters";
+  expect_same_in_rows(built, images, wanted, sample());
+  if (def().layout.kind != LayoutRule::Kind::each || images.size() == 1) return;
+  for (Value* image : images) expect_same_in_rows(built, {image}, wanted, sample());
 }
 
 INSTANTIATE_TEST_SUITE_P(Sweep, SampleTest,

@@ -123,6 +123,19 @@ TEST_F(Examples, TransferTrainsOnlyTheHead) {
   EXPECT_EQ(after.graph().find("fc1.weight"), nullptr);
 }
 
+TEST_F(Examples, BoxesLearnsToFindShapes) {
+  const Outcome outcome = run({example("boxes"), path("out.onnx"), "3", "48"});
+  ASSERT_THAT(outcome, Succeeds());
+  const auto loss = [&](const std::string& epoch) {
+    const std::string before = "epoch " + epoch + ": loss ";
+    const std::size_t at = outcome.out.find(before);
+    return at == outcome.out.npos ? 0.0 : std::stod(outcome.out.substr(at + before.size()));
+  };
+  EXPECT_GT(loss("3"), 0.0);
+  EXPECT_LT(loss("3"), loss("1") / 2) << "no box nearly everywhere";
+  EXPECT_EQ(onnx::load(path("out.onnx")).graph().outputs().size(), 1U);
+}
+
 TEST_F(Examples, OwnLoss) {
   const Outcome outcome = run({example("own_loss"), data_, "200"});
   ASSERT_THAT(outcome, Succeeds());

@@ -141,7 +141,7 @@ TEST_F(Inspect, JudgesTheOutputAndTheShapesThatAreAskedFor) {
   const std::string file =
       write_two_ends(path("open.onnx"), SymShape{Dim("N"), Dim("T"), Dim("F")});
   const Outcome open = run_graft({"inspect", file});
-  EXPECT_THAT(open.out, HasSubstr("is not known; say it by --shape NAME="));
+  EXPECT_THAT(open.out, HasSubstr("is not known; say it by --shape x=NxTxF"));
   const Outcome outcome =
       run_graft({"inspect", file, "--json", "--output", "logits", "--shape", "x=2x5x6"});
   ASSERT_THAT(outcome, Succeeds());
@@ -155,6 +155,52 @@ TEST_F(Inspect, JudgesTheOutputAndTheShapesThatAreAskedFor) {
   EXPECT_THAT(run_graft({"inspect", file, "--shape", "y=2x5x6"}),
               FailsWith(1, "no input is called 'y'; inputs are: 'x'"));
   EXPECT_THAT(run_graft({"inspect", file, "--shape", "x=2xy"}), FailsWith(1, "is no shape"));
+}
+
+/// z = If(c) of x w or x: `c` is the size of an axis that is open, or an input.
+std::string write_branches(const std::string& file, bool by_shape) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), Dim("t")}}));
+  Expr chosen = by_shape ? call("Shape", {x}, {{"start", 1}, {"end", 2}})
+                         : builder.expr(graph.add_input("rate", {DType::i64, SymShape{1}}));
+  const Expr condition = equal(chosen, constant_ints(builder, {2}));
+  const auto branch = [&](bool multiplies) {
+    auto body = std::make_shared<Graph>("branch", &graph);
+    const std::string name = multiplies ? "product" : "same";
+    std::vector<Value*> inputs{x.value()};
+    Graph& home = by_shape ? graph : *body;
+    if (multiplies)
+      inputs.push_back(home.add_initializer("w", Tensor::full(DType::f32, {2, 2}, 1)));
+    Node* const node = body->add_node(multiplies ? "MatMul" : "Identity", "", inputs, {name});
+    node->output()->set_type({DType::f32, SymShape{Dim("N"), Dim("t")}});
+    body->add_output(node->output());
+    return body;
+  };
+  Value* const z = graph
+                       .add_node("If", "", {condition.value()}, {"z"},
+                                 {{"then_branch", AttributeValue(branch(true))},
+                                  {"else_branch", AttributeValue(branch(false))}})
+                       ->output();
+  z->set_type({DType::f32, SymShape{Dim("N"), Dim("t")}});
+  graph.add_output(z);
+  onnx::save(model, file);
+  return file;
+}
+
+TEST_F(Inspect, SaysWhatToGiveBeforeItCanBeTold) {
+  const std::string by_shape = write_branches(path("shape.onnx"), true);
+  const Outcome open = run_graft({"inspect", by_shape});
+  EXPECT_EQ(open.code, 2);
+  EXPECT_THAT(open.error, HasSubstr("whether this model trains depends on the shapes of its "
+                                    "inputs: say them by --shape x=NxT\n"));
+  EXPECT_THAT(run_graft({"inspect", by_shape, "--shape", "x=4x2"}), Succeeds());
+  const Outcome chosen = run_graft({"inspect", write_branches(path("rate.onnx"), false)});
+  EXPECT_EQ(chosen.code, 2);
+  EXPECT_THAT(chosen.error, HasSubstr("branches between which input 'rate' chooses: make it a "
+                                      "constant by edit MODEL --set rate=VALUE --out OUT\n"));
 }
 
 TEST_F(Inspect, TabulatesLayers) {

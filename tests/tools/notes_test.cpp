@@ -146,6 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         Trained{"fashion_mnist_data", "fashion-mnist", "1x12x12", "10", {"--normalize", "data"}},
         Trained{"cifar10", "cifar10", "3x32x32", "10"},
         Trained{"cifar10_data", "cifar10", "3x32x32", "10", {"--normalize", "data"}},
+        Trained{"cifar10_resized", "cifar10", "3x20x24", "10", {"--resize", "20x24"}},
         Trained{"cifar10_one", "cifar10", "3x32x32", "10", {"--normalize", "0.3:0.9"}},
         Trained{"cifar10_channels",
                 "cifar10",
@@ -228,6 +229,24 @@ TEST_F(Notes, WhatContradictsTheFileIsSaid) {
                         "cross_entropy"));
   change("out.onnx", "graft.sample", "3x32x32");
   EXPECT_THAT(eval({}), HasSubstr("trained on samples of 3x32x32, these are 1x12x12"));
+}
+
+TEST_F(Notes, ImagesAreMadeAsLargeAsInTraining) {
+  const std::string data = spec("cifar10");
+  ASSERT_THAT(train(write_model("3x20x24", "10"), data, {"--resize", "20x24"}), Succeeds());
+  EXPECT_EQ(note("graft.resize"), "20x24");
+  const auto eval = [&](const Names& more) {
+    Names command{"eval", path("out.onnx"), "--data", data};
+    command.insert(command.end(), more.begin(), more.end());
+    return run_graft(command);
+  };
+  EXPECT_THAT(eval({}).error, HasSubstr("images are made 20x24, as the file says"));
+  EXPECT_THAT(eval({"--resize", "20x25"}).error,
+              HasSubstr("trained with --resize 20x24, this command says 20x25"));
+  EXPECT_THAT(eval({"--resize", "none"}).error, HasSubstr("got f32[64,3,32,32]"));
+  EXPECT_THAT(run_graft({"predict", path("out.onnx"), "--data", data, "--limit", "1"}), Succeeds());
+  change("out.onnx", "graft.resize", "large");
+  EXPECT_THAT(eval({}), FailsWith(2, "graft.resize"));
 }
 
 TEST_F(Notes, PredictWantsScores) {

@@ -1,4 +1,4 @@
-// new, inspect, run, edit, bench, export-step and devices.
+// new, inspect, run, edit, bench, ops, export-step and devices.
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -230,6 +230,28 @@ TEST_F(Verbs, BenchMeasuresTrainingOnFiles) {
   EXPECT_LT(line["fma_peak_fraction"], 1.0);
 }
 
+/// Classes of one output and numbers of another, from files and made up.
+TEST_F(Verbs, BenchTakesSeveralTargets) {
+  Model model = onnx::load(write_mlp(2, 3));
+  const std::string hidden = model.graph().nodes().back()->input(0)->name();
+  model.graph().add_output(model.graph().find(hidden));
+  const std::string scores = model.graph().outputs()[0]->name();
+  onnx::save(model, path("two.onnx"));
+  const std::string loss = scores + "=cross_entropy+" + hidden + "=0*mse";
+  npy::save(path("x.npy"), Tensor::zeros(DType::f32, {2, 1, 2, 2}));
+  npy::save(path("t.npy"), Tensor::from<std::int64_t>({2}, {0, 1}));
+  npy::save(path("u.npy"), Tensor::zeros(DType::f32, {2, 128}));
+  std::vector<std::string> arguments{"bench",     path("two.onnx"), "--train", "--loss",  loss,
+                                     "--seconds", "0.05",           "--json",  "--batch", "2"};
+  EXPECT_THAT(run_graft(arguments), Succeeds());
+  arguments.resize(8);
+  arguments.insert(arguments.end(), {"--input", "input=" + path("x.npy"), "--target", path("t.npy"),
+                                     "--target", path("u.npy")});
+  const Outcome outcome = run_graft(arguments);
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_NEAR(json::parse(outcome.out)["first_loss"], 1.1, 0.3) << "about log 3";
+}
+
 TEST_F(Verbs, BenchMeasuresInferenceOnMadeUpNumbers) {
   const Outcome outcome =
       run_graft({"bench", write_mlp(), "--batch", "3", "--seconds", "0.1", "--json"});
@@ -286,6 +308,19 @@ TEST_F(Verbs, DevicesListsTheCpu) {
   const Outcome outcome = run_graft({"devices", "--json"});
   ASSERT_THAT(outcome, Succeeds());
   EXPECT_EQ(json::parse(outcome.out.substr(0, outcome.out.find('\n')))["name"], "cpu");
+}
+
+TEST_F(Verbs, OpsListsWhatASmallBuildLinks) {
+  ASSERT_THAT(run_graft({"new", "lenet", "--out", path("lenet.onnx")}), Succeeds());
+  const Outcome outcome = run_graft({"ops", path("lenet.onnx"), "--batch", "2"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, ::testing::HasSubstr("file conv_cpu\n"));
+  EXPECT_THAT(outcome.out, ::testing::HasSubstr("file update_cpu\n"));
+  EXPECT_THAT(outcome.out, ::testing::HasSubstr("\nop Conv 22 takes 2 11? gives 1 1 attributes "));
+  EXPECT_THAT(outcome.out, ::testing::Not(::testing::HasSubstr("file gather")));
+  const Outcome answers = run_graft({"ops", path("lenet.onnx"), "--inference"});
+  EXPECT_THAT(answers.out, ::testing::HasSubstr("file conv_cpu\n"));
+  EXPECT_THAT(answers.out, ::testing::Not(::testing::HasSubstr("file update")));
 }
 
 }  // namespace

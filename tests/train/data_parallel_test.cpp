@@ -5,8 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "core/layers/nets.h"
 #include "core/ops/builder.h"
+#include "core/runtime/plan.h"
 #include "tests/data/test_files.h"
 #include "tests/train/nets.h"
 #include "tests/train/parallel_nets.h"
@@ -19,6 +23,7 @@ namespace {
 
 using test::expect_near;
 using test::images;
+using test::is_rank_0s;
 using test::part;
 using test::run_ranks;
 using testing::expect_error;
@@ -35,19 +40,25 @@ std::vector<Tensor> trained(const TrainOptions& options, int steps, Communicator
   return test::snapshot(net);
 }
 
-/// Whether rank 0 holds the same bits.
-bool is_rank_0s(const Tensor& tensor, Communicator& ranks) {
-  const Tensor first = tensor.clone();
-  ranks.broadcast({static_cast<std::byte*>(first.data()), first.bytes()}, 0);
-  return equal_bits(first, tensor);
-}
-
 /// What training changes of the net, and what is kept beside it; they share the elements.
 std::vector<Tensor> parts_of(const Model& net, const TrainState& state) {
   std::vector<Tensor> all;
   for (const Value* value : net.graph().initializers()) all.push_back(value->initializer());
   for (const auto& [name, tensor] : state.optimizer) all.push_back(tensor);
   return all;
+}
+
+// By broadcasts, which is what a communicator does that has nothing better.
+TEST(DataParallel, RanksGiveEachOtherPieces) {
+  run_ranks(3, [](const Ranks& ranks) {
+    const auto rank = static_cast<float>(ranks->rank());
+    std::vector<float> sent{rank, rank + 10.0F, rank + 20.0F};
+    std::vector<float> received(3);
+    ranks->all_to_all(std::as_bytes(std::span(sent)), std::as_writable_bytes(std::span(received)));
+    EXPECT_THAT(received, ::testing::ElementsAre(10 * rank, 10 * rank + 1, 10 * rank + 2));
+    ranks->all_gather(std::as_writable_bytes(std::span(sent)));
+    EXPECT_THAT(sent, ::testing::ElementsAre(0, 11, 22));
+  });
 }
 
 struct Setting {
@@ -76,7 +87,15 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"momentum", {.optimizer = SGD{.lr = 0.05F, .momentum = 0.9F}, .ema = 0.9F}, 4},
         Setting{
             "clipped", {.optimizer = SGD{.lr = 0.1F}, .clip = {.norm = 0.05F, .value = 0.02F}}, 2},
-        Setting{"accumulated", {.optimizer = SGD{.lr = 0.1F}, .accumulate = 3}, 6}),
+        Setting{"accumulated", {.optimizer = SGD{.lr = 0.1F}, .accumulate = 3}, 6},
+        Setting{
+            "sharded", {.optimizer = SGD{.lr = 0.05F, .momentum = 0.9F}, .shard_state = true}, 4},
+        Setting{"sharded_and_accumulated",
+                {.optimizer = SGD{.lr = 0.05F, .momentum = 0.9F},
+                 .clip = {.norm = 0.05F},
+                 .accumulate = 3,
+                 .shard_state = true},
+                6}),
     [](const auto& setting) { return setting.param.name; });
 
 // Steps of lone processes, each on a rank's part, say what ranks have before they meet.
@@ -130,11 +149,64 @@ TEST(DataParallel, RefusesOwnUpdatesOf16Bits) {
     const Tensor weight = Tensor::zeros(DType::bf16, Shape{2, 3});
     const Expr w = builder.expr(net.graph().add_initializer("w", weight));
     net.graph().add_output(matmul(x, w).value());
-    expect_error(ErrorKind::unsupported, "'w' is bf16[2,3]",
-                 [&] { TrainStep(net, {.communicator = ranks, .sync_every = 2}); });
+    for (const TrainOptions& options : {TrainOptions{.communicator = ranks, .sync_every = 2},
+                                        TrainOptions{.communicator = ranks, .shard_state = true}}) {
+      expect_error(ErrorKind::unsupported, "'w' is bf16[2,3]", [&] { TrainStep(net, options); });
+    }
   });
   Model net = test::small_net(false);
   expect_error(ErrorKind::argument, "sync_every is 0", [&] { TrainStep(net, {.sync_every = 0}); });
+}
+
+TEST(DataParallel, GradientsMayTravelInBf16) {
+  run_ranks(4, [&](const Ranks& ranks) {
+    Model net = test::small_net(false);
+    TrainStep step(
+        net,
+        {.optimizer = std::nullopt, .communicator = ranks, .wire_precision = WirePrecision::bf16});
+    const Batch batch = part(0, *ranks);
+    step.run(batch.inputs, batch.target);
+    EXPECT_THAT(step.describe(), HasSubstr("wire = "));
+    Model other = test::small_net(false);
+    TrainStep wide(other, {.optimizer = std::nullopt, .communicator = ranks});
+    wide.run(batch.inputs, batch.target);
+    const std::map<std::string, Tensor> wanted = wide.gradients();
+    for (const auto& [name, gradient] : step.gradients()) {
+      EXPECT_TRUE(is_rank_0s(gradient, *ranks)) << name;
+      EXPECT_TRUE(equal_bits(gradient, gradient.cast(DType::bf16).cast(DType::f32))) << name;
+      EXPECT_FALSE(equal_bits(gradient, wanted.at(name))) << name;
+      const auto found = gradient.values<const float>();
+      const auto exact = wanted.at(name).values<const float>();
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], exact[i], 2e-3);
+    }
+  });
+}
+
+TEST(DataParallel, LargeGradientsTravelInBf16InSlices) {
+  run_ranks(3, [&](const Ranks& ranks) {
+    Graph graph;
+    Builder builder(graph);
+    constexpr std::int64_t kSize = (std::int64_t{1} << 22) + 5;
+    const Expr before = builder.expr(graph.add_input("before", {DType::f32, SymShape(Shape{})}));
+    const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape(Shape{kSize})}));
+    graph.add_output(call_internal("AllReduce", {before, x},
+                                   {{"communicator", AttributeValue(ranks->id())},
+                                    {"wire", static_cast<int>(DType::bf16)}})
+                         .value());
+    Plan plan(graph.clone(), {});
+    Tensor values = Tensor::empty(DType::f32, Shape{kSize});
+    const auto numbers = values.values<float>();
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<float>(i % 64) + 3.0F * static_cast<float>(ranks->rank());
+    }
+    plan.run(std::vector{Tensor::scalar(0.0F), values});
+    const auto means = plan.output(0).values<const float>();
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < means.size(); ++i) {
+      wrong += means[i] == static_cast<float>(i % 64) + 3.0F ? 0U : 1U;
+    }
+    EXPECT_EQ(wrong, 0U);
+  });
 }
 
 TEST(DataParallel, AStepWithoutAnOptimizerGivesTheMeanOfGradients) {
@@ -190,10 +262,16 @@ TEST(DataParallel, RanksHoldTheSameBits) {
   }
 }
 
-TEST(DataParallel, GradientsTravelInBucketsFromTheLastToTheFirst) {
+/// Where ranks share out state, rank 1 updates nothing of the last bucket, and sends it all the
+/// same.
+class Buckets : public ::testing::TestWithParam<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Shards, Buckets, ::testing::Bool());
+
+TEST_P(Buckets, TravelFromTheLastGradientsToTheFirst) {
   run_ranks(2, [&](const Ranks& ranks) {
     Model net = make_net("mlp", Shape{3000}, 10, 1);  // 256 x 3000 f32 is 3 MB
-    TrainStep step(net, {.communicator = ranks});
+    TrainStep step(net, {.communicator = ranks, .shard_state = GetParam()});
     step.run({test::random_tensor({2, 3000}, 1)}, test::cyclic_labels(2, 10));
     const std::string graph = step.describe();
     // fc1.weight, the first parameter and the last gradient, is larger than a bucket.
@@ -310,38 +388,6 @@ TEST(DataParallel, ALossThatIsNoNumberEndsAll) {
     if (ranks->rank() == 1) batch.inputs[0].values<float>()[3] = NAN;
     expect_error(ErrorKind::numeric, "the loss is nan in step 1", [&] { trainer.step(batch); });
   });
-}
-
-TEST(DataParallel, AnotherNumberOfRanksGoesOn) {
-  const std::vector<Tensor> wanted = [] {
-    Model net = test::small_net(false);
-    Trainer trainer(net, {.optimizer = SGD{.lr = 0.05F, .momentum = 0.9F}});
-    DataLoader loader(images(48), {.batch = 8, .shuffle = true, .seed = 3});
-    trainer.fit(loader, {.epochs = 3});
-    return test::snapshot(net);
-  }();
-  const testing::TempFolder folder;
-  const auto file = folder.path() / "last.safetensors";
-  const auto go_on = [&](const Ranks& ranks, bool breaks_off) {
-    const Shard shard{.index = ranks->rank(), .count = ranks->size()};
-    Model net = test::small_net(false);
-    Trainer trainer(net, {.optimizer = SGD{.lr = 0.05F, .momentum = 0.9F}, .communicator = ranks});
-    DataLoader loader(images(48), {.batch = 8, .shuffle = true, .seed = 3, .shard = shard});
-    std::vector<std::shared_ptr<Callback>> callbacks;
-    int steps = 0;
-    if (breaks_off && ranks->rank() == 0) {
-      callbacks.push_back(std::make_shared<Checkpoint>(folder.path()));
-    }
-    trainer.fit(loader, {.epochs = 3,
-                         .callbacks = callbacks,
-                         .goes_on = [&] { return !breaks_off || ++steps < 9; },
-                         .resume = breaks_off ? "" : file});
-    return test::snapshot(net);
-  };
-  run_ranks(2, [&](const Ranks& ranks) { go_on(ranks, true); });
-  for (const int size : {1, 4}) {
-    run_ranks(size, [&](const Ranks& ranks) { expect_near(go_on(ranks, false), wanted, 2e-6); });
-  }
 }
 
 }  // namespace

@@ -42,6 +42,12 @@ Batch part(int step, const Communicator& ranks) {
   return {.inputs = {batch.inputs[0].clone()}, .target = batch.target.clone(), .size = batch.size};
 }
 
+bool is_rank_0s(const Tensor& tensor, Communicator& ranks) {
+  const Tensor first = tensor.clone();
+  ranks.broadcast({static_cast<std::byte*>(first.data()), first.bytes()}, 0);
+  return equal_bits(first, tensor);
+}
+
 void expect_near(const std::vector<Tensor>& found, const std::vector<Tensor>& wanted,
                  double tolerance) {
   ASSERT_EQ(found.size(), wanted.size());

@@ -20,6 +20,9 @@ Model small_net(bool noisy, std::uint64_t seed = 1);
 /// A rank's part of a batch of 16, another one for each step.
 Batch part(int step, const Communicator& ranks);
 
+/// Whether rank 0 holds the same bits; all ranks ask.
+bool is_rank_0s(const Tensor& tensor, Communicator& ranks);
+
 /// Expects that they differ by so much at most, relative to numbers above 1.
 void expect_near(const std::vector<Tensor>& found, const std::vector<Tensor>& wanted,
                  double tolerance);

@@ -105,6 +105,42 @@ TEST(ExportStep, TrainsAsTheStepItself) {
   }
 }
 
+Tensor stacked(const std::vector<Tensor>& all) {
+  std::vector<std::int64_t> dims = all[0].shape().dims();
+  dims.insert(dims.begin(), static_cast<std::int64_t>(all.size()));
+  Tensor result = Tensor::empty(all[0].dtype(), Shape(dims));
+  auto* to = static_cast<std::byte*>(result.data());
+  for (const Tensor& one : all) {
+    to = std::copy_n(static_cast<const std::byte*>(one.data()), one.bytes(), to);
+  }
+  return result;
+}
+
+TEST(ExportStep, OneCallMakesManySteps) {
+  const TrainOptions options{.optimizer = AdamW{.lr = 0.01F}};
+  const StepModel one = export_step(net(), options, {kImages}, kClasses);
+  const StepModel three = export_step(net(), options, {kImages}, kClasses, {.steps = 3});
+  EXPECT_EQ(three.target, one.target);
+  Loop loop(one);
+  const std::vector<float> rates{0.01F, 0.02F, 0.005F};
+  std::vector<Tensor> inputs{
+      stacked({images(0), images(1), images(2)}), stacked({classes(), classes(), classes()}),
+      Tensor::from(Shape{3}, rates), Tensor::from(Shape{3}, std::vector<std::int64_t>{1, 2, 3})};
+  for (const StepVariable& variable : three.variables) inputs.push_back(variable.initial);
+  const std::vector<Tensor> found = Session(three.step).run(inputs);
+  EXPECT_EQ(found[1].shape(), (Shape{3, kBatch, 3}));
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    EXPECT_NEAR(found[0].values<const float>()[i], loop.run(images(i), classes(), rates[i]), 1e-5);
+  }
+  for (std::size_t i = 0; i < three.variables.size(); ++i) {
+    const StepVariable& variable = three.variables[i];
+    EXPECT_EQ(three.step.graph().outputs()[2 + i]->name(), variable.next);
+    expect_near(found[2 + i], loop.variable(variable.name));
+  }
+  EXPECT_EQ(error_of([] { export_step(net(), {}, {kImages}, kClasses, {.steps = 0}); }).kind(),
+            ErrorKind::argument);
+}
+
 TEST(ExportStep, LeavesTheModelAndItsOpsOfOnnx) {
   Model model = net();
   const Model fresh = net();

@@ -80,6 +80,17 @@ TEST(Trainable, WeightsBehindQuantizationTrain) {
   EXPECT_THAT(names(default_trainable(graph)), ElementsAre("w"));
 }
 
+/// As the head that ArcFace judges: cosines with directions.
+TEST(Trainable, WeightsThatAreNormalizedFirstTrain) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{4, 3}}));
+  const Expr w = builder.expr(graph.add_initializer("w", ones({5, 3})));
+  const Expr directions = call("LpNormalization", {w}, {{"axis", 1}});
+  graph.add_output(matmul(x, transpose(directions, {1, 0})).value());
+  EXPECT_THAT(names(default_trainable(graph)), ElementsAre("w"));
+}
+
 TEST(Trainable, AFactorInAConstantNodeBelongsToTheFormula) {
   for (const Role role : {Role::unknown, Role::folded}) {
     Model model;

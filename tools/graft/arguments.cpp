@@ -6,6 +6,7 @@
 #include "core/base/closest.h"
 #include "core/base/parallel.h"
 #include "core/passes/pass.h"
+#include "data/resize.h"
 #include "data/subset.h"
 #include "io/file.h"
 #include "io/onnx.h"
@@ -88,6 +89,10 @@ void add_arguments(CLI::App& app, DataArguments& arguments) {
                  "'data': by the data set's known statistics, MEAN[,...]:DEVIATION[,...] with one "
                  "number a channel, or 'none' (default: as the file was trained, else pixels in "
                  "[0, 1])");
+  app.add_option("--resize", arguments.resize,
+                 "make images so large, before anything else, or 'none' (default: as the file was "
+                 "trained)")
+      ->type_name("HxW");
 }
 
 void add_split_argument(CLI::App& app, std::string& split) {
@@ -123,7 +128,18 @@ std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string&
                               const WantedTypes& wanted) {
   std::shared_ptr<Dataset> dataset = open_data(spec, split, wanted);
   if (dataset->size() == 0) fail(ErrorKind::io, spec, ": no samples");
-  return arguments.limit > 0 ? first_samples(std::move(dataset), arguments.limit) : dataset;
+  if (arguments.limit > 0) dataset = first_samples(std::move(dataset), arguments.limit);
+  const std::optional<Shape> size = image_size(arguments);
+  return size ? resized(std::move(dataset), (*size)[0], (*size)[1]) : dataset;
+}
+
+std::optional<Shape> image_size(const DataArguments& arguments) {
+  if (arguments.resize.empty() || arguments.resize == "none") return std::nullopt;
+  Shape size = parse_shape(arguments.resize, "--resize");
+  if (size.rank() != 2) {
+    fail(ErrorKind::argument, "--resize '", arguments.resize, "': wanted HxW, like 224x224");
+  }
+  return size;
 }
 
 namespace {

@@ -43,6 +43,8 @@ struct DataArguments {
   /// 0: all samples.
   std::int64_t limit = 0;
   std::string normalize;
+  /// "HxW"; empty or "none": images are as large as the data have them.
+  std::string resize;
 };
 void add_arguments(CLI::App& app, DataArguments& arguments);
 /// Adds --split: "train" or "test".
@@ -51,6 +53,8 @@ void add_split_argument(CLI::App& app, std::string& split);
 WantedTypes wanted_types(const Model& model, const std::string& output);
 std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec, Split split,
                               const WantedTypes& wanted);
+/// What --resize asks for, height and width. Throws Error{argument} for what is no size.
+std::optional<Shape> image_size(const DataArguments& arguments);
 /// What --normalize asks for: none or one.
 std::vector<Transform> normalization(const DataArguments& arguments);
 

@@ -8,6 +8,7 @@
 #include "tools/graft/data_set.h"
 #include "tools/graft/tensor_files.h"
 #include "train/compile.h"
+#include "train/judged.h"
 
 namespace graft::cli {
 namespace {
@@ -54,6 +55,28 @@ std::vector<Datum> load_named_inputs(const std::vector<std::string>& arguments,
   return inputs;
 }
 
+Tensor make_up_target(const Loss& loss, const Value& output, std::uint64_t stream) {
+  const ValueType& prediction = output.type();
+  const Shape shape = prediction.shape ? prediction.shape->known().value_or(Shape()) : Shape();
+  const std::int64_t classes = std::max<std::int64_t>(class_count(loss, shape), 1);
+  return made_up(target_type(loss, prediction), stream, classes);
+}
+
+std::vector<Tensor> make_targets(const BenchDataArguments& arguments, const Graph& graph,
+                                 const Loss& loss) {
+  constexpr std::uint64_t kStream = 1000;
+  std::vector<Tensor> targets;
+  for (const std::string& file : arguments.targets) targets.push_back(load_tensor_file(file));
+  if (!targets.empty()) return targets;
+  const JudgedOutputs chosen = choose_outputs(graph, loss, arguments.output);
+  if (loss.parts.empty()) return {make_up_target(loss, *chosen.outputs.front(), kStream)};
+  for (std::size_t i = 0; i < loss.parts.size(); ++i) {
+    const Value& output = *chosen.outputs[chosen.judged[i]];
+    targets.push_back(make_up_target(loss.parts[i], output, kStream + i));
+  }
+  return targets;
+}
+
 }  // namespace
 
 std::vector<Tensor> BenchData::tensors() const {
@@ -79,15 +102,7 @@ BenchData make_bench_data(const BenchDataArguments& arguments, Model& model, con
     data.types.push_back({input.dtype(), SymShape(input.shape())});
   }
   data.graph = bound_graph(newest_form(model), data.types);
-  if (loss == nullptr) return data;
-  if (!arguments.target.empty()) {
-    data.target = load_tensor_file(arguments.target);
-  } else {
-    const ValueType prediction = data.graph->outputs().front()->type();
-    const Shape shape = prediction.shape ? prediction.shape->known().value_or(Shape()) : Shape();
-    const ValueType type = target_type(*loss, prediction);
-    data.target = made_up(type, 1000, std::max<std::int64_t>(class_count(*loss, shape), 1));
-  }
+  if (loss != nullptr) data.targets = make_targets(arguments, *data.graph, *loss);
   return data;
 }
 

@@ -16,7 +16,9 @@ struct BenchDataArguments {
   std::optional<std::int64_t> batch;
   std::vector<std::string> files;  ///< NAME=FILE
   std::string folder;
-  std::string target;  ///< a file
+  std::vector<std::string> targets;  ///< files, in the order of what the loss judges
+  /// The output that a loss judges which names none; empty: the first.
+  std::string output;
 
   bool has_files() const { return !files.empty() || !folder.empty(); }
 };
@@ -24,7 +26,7 @@ struct BenchDataArguments {
 /// One batch: what the files hold, or made-up numbers of the right type.
 struct BenchData {
   std::vector<Datum> inputs;
-  Tensor target;                 ///< not defined for inference
+  std::vector<Tensor> targets;   ///< none for inference
   std::vector<ValueType> types;  ///< of the inputs
   /// The model's graph for these inputs, its nodes as the file has them; null where an input is no
   /// tensor.
@@ -35,7 +37,8 @@ struct BenchData {
 };
 
 /// A model whose files of data are of inputs with default values gets these as its new ones. With a
-/// loss, there is a target, too. Throws Error{argument} for names that the model does not have and
+/// loss, there are targets, too: those of the files or, made up, one for each output that it names.
+/// Throws Error{argument} for names that the model does not have and
 /// for inputs without data, Error{shape} where made-up data would need a shape that is not known.
 BenchData make_bench_data(const BenchDataArguments& arguments, Model& model, const Loss* loss);
 

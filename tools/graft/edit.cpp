@@ -15,6 +15,9 @@
 #include "tools/graft/numbers.h"
 #include "tools/graft/pairs.h"
 #include "tools/graft/verb.h"
+#include "train/change_precision.h"
+#include "train/store_quantized.h"
+#include "train/trainable.h"
 
 namespace graft::cli {
 namespace {
@@ -24,6 +27,8 @@ struct Arguments {
   SurgeryArguments surgery;
   std::string batch;
   std::optional<std::int64_t> opset;
+  bool store_quantized = false;
+  std::string precision;
   std::vector<std::string> set;
   RepairArguments repair;
   std::string out;
@@ -74,9 +79,28 @@ void set_inputs(Model& model, const std::vector<std::string>& assignments) {
   }
 }
 
+void store_quantized(Model& model) {
+  const std::vector<std::string> names = edit::store_quantized(model);
+  if (names.empty()) {
+    fail(ErrorKind::argument, "--store-quantized: no QuantizeLinear reads a weight");
+  }
+  std::cout << names.size() << " weights are integers: " << some_of(names) << '\n';
+}
+
+void change_precision(Model& model, const std::string& name) {
+  const edit::PrecisionReport report =
+      edit::change_precision(model, name == "f16" ? DType::f16 : DType::bf16);
+  std::cout << report.weights << " weights are " << name << '\n';
+  if (report.clamped != 0) {
+    std::cout << report.clamped << " numbers beyond " << name << " are its largest now\n";
+  }
+  for (const std::string& why : report.stay) std::cout << "f32 as before: " << why << '\n';
+}
+
 ExitCode edit_model(const Arguments& arguments) {
   if (is_empty(arguments.surgery) && arguments.batch.empty() && arguments.set.empty() &&
-      !arguments.opset && !is_asked(arguments.repair)) {
+      !arguments.opset && !arguments.store_quantized && arguments.precision.empty() &&
+      !is_asked(arguments.repair)) {
     fail(
         ErrorKind::argument,
         "edit: nothing to do; give --set, --truncate, --replace-head, --append, --batch or another "
@@ -92,6 +116,8 @@ ExitCode edit_model(const Arguments& arguments) {
   operate(model, arguments.surgery);
   if (!arguments.batch.empty()) edit::change_batch(model, parse_batch(arguments.batch));
   if (arguments.opset) edit::change_opset(model, *arguments.opset);
+  if (arguments.store_quantized) store_quantized(model);
+  if (!arguments.precision.empty()) change_precision(model, arguments.precision);
   write_beside(model, arguments.repair);
   if (arguments.out.empty()) return ok;
   edit::complete_output_types(model);
@@ -122,10 +148,15 @@ Run add_edit(CLI::App& app) {
   add_arguments(app, arguments->repair);
   app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'")
       ->type_name("N");
-  app.add_option(
-         "--opset", arguments->opset,
-         "at last write the nodes in the forms of another version of ONNX's ops, from 13 on")
+  app.add_option("--opset", arguments->opset,
+                 "then write the nodes in the forms of another version of ONNX's ops, from 13 on")
       ->type_name("N");
+  app.add_flag("--store-quantized", arguments->store_quantized,
+               "then store weights behind a QuantizeLinear as the integers that it makes of them");
+  app.add_option("--precision", arguments->precision,
+                 "at last let the model compute in half precision, with inputs and outputs in f32")
+      ->check(CLI::IsMember({"f16", "bf16"}))
+      ->type_name("f16|bf16");
   app.add_option("--out,-o", arguments->out, "the ONNX file to write")->type_name("FILE");
   std::string usages = "layers (each also takes name=NAME; those with weights init=INIT):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;

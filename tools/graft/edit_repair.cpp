@@ -40,8 +40,9 @@ DataLoader calibration_data(const Model& model, const RepairArguments& arguments
   if (arguments.calibrate.empty()) {
     fail(ErrorKind::argument, "--unfuse-bn: --calibrate is missing, the data to calibrate with");
   }
-  DataArguments data{.spec = arguments.calibrate, .limit = kSamples};
-  data.normalize = normalization_for(model, arguments.normalize, data.spec);
+  DataArguments data{
+      .spec = arguments.calibrate, .limit = kSamples, .normalize = arguments.normalize};
+  complete_data(model, data);
   const auto samples = open(data, data.spec, Split::train, wanted_types(model, ""));
   std::optional<std::int64_t> fixed;
   for (const Value* input : model.graph().inputs()) {

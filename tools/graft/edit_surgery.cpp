@@ -71,7 +71,6 @@ void append(Model& model, const SurgeryArguments& arguments) {
   edit::append(model, parse_layers(arguments.append), options);
 }
 
-/// "A=B", split at the last '='.
 void join(Model& model, const SurgeryArguments& arguments) {
   if (arguments.merge.empty()) {
     if (arguments.connect.empty() && arguments.merge_prefix.empty()) return;

@@ -74,6 +74,7 @@ ExitCode evaluate(Arguments arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
   if (arguments.loss.output.empty()) arguments.loss.output = noted_output(model);
+  complete_data(model, arguments.data);
   const auto dataset = open(arguments.data, arguments.data.spec,
                             arguments.split == "train" ? Split::train : Split::test,
                             wanted_types(model, arguments.loss.output));
@@ -82,9 +83,7 @@ ExitCode evaluate(Arguments arguments) {
   const std::int64_t batch = arguments.data.batch;
   say_what_is_judged(loss, check_data_fits(model, loss, arguments.loss.output, *dataset, batch));
   say_conflicts(model, dataset->info());
-  DataArguments data = arguments.data;
-  data.normalize = normalization_for(model, data.normalize, data.spec);
-  DataLoader loader(dataset, {.batch = batch, .transforms = normalization(data)});
+  DataLoader loader(dataset, {.batch = batch, .transforms = normalization(arguments.data)});
   Evaluator evaluator(model, {.loss = loss,
                               .output = arguments.loss.output,
                               .device = arguments.compute.device,

@@ -26,6 +26,7 @@ struct Arguments {
   LossArguments loss;
   OptimizerArguments optimizer;
   std::int64_t batch = 32;
+  StepFormat format;
   ParameterArguments parameters;
   std::string out;
 };
@@ -75,7 +76,8 @@ Json describe(const Value& value) {
 }
 
 /// What a loop has to know of the step: step.json.
-Json describe(const StepModel& made, const Optimizer& optimizer, std::size_t batch_inputs) {
+Json describe(const StepModel& made, const Optimizer& optimizer, std::int64_t steps,
+              std::size_t batch_inputs) {
   const Graph& graph = made.step.graph();
   Json inputs = Json::array();
   for (std::size_t i = 0; i < batch_inputs; ++i) inputs.push_back(describe(*graph.inputs()[i]));
@@ -87,6 +89,7 @@ Json describe(const StepModel& made, const Optimizer& optimizer, std::size_t bat
   }
   return {{"inputs", inputs},
           {"target", describe(*graph.inputs()[batch_inputs])},
+          {"steps", steps},
           {"lr", learning_rate(optimizer)},
           {"loss", graph.outputs()[0]->name()},
           {"prediction", graph.outputs()[1]->name()},
@@ -106,15 +109,28 @@ void write_folder(const fs::path& folder, const StepModel& made, const Json& des
   save_model(made.step, folder / "step.onnx");
 }
 
+/// Those of bodies too.
+std::int64_t count_nodes(const Graph& graph) {
+  std::int64_t count = 0;
+  for (const auto& node : graph.nodes()) {
+    ++count;
+    for_each_body(*node, [&](const Graph& body) { count += count_nodes(body); });
+  }
+  return count;
+}
+
 ExitCode export_step(const Arguments& arguments) {
   const Model model = onnx::load(arguments.model);
   const TrainOptions options = options_of(arguments);
   const BatchTypes types = batch_types(arguments, model, options.loss);
-  const StepModel made = graft::export_step(model, options, types.inputs, types.target);
-  write_folder(arguments.out, made, describe(made, *options.optimizer, types.inputs.size()));
-  std::cout << "wrote " << arguments.out << "/step.onnx: "
-            << with_commas(static_cast<std::int64_t>(made.step.graph().node_count()))
-            << " nodes of opset " << made.step.opset() << ", " << made.variables.size()
+  const StepFormat& format = arguments.format;
+  const StepModel made = graft::export_step(model, options, types.inputs, types.target, format);
+  write_folder(arguments.out, made,
+               describe(made, *options.optimizer, format.steps, types.inputs.size()));
+  std::cout << "wrote " << arguments.out
+            << "/step.onnx: " << (format.steps > 1 ? text(format.steps, " steps a call, ") : "")
+            << with_commas(count_nodes(made.step.graph())) << " nodes of opset "
+            << made.step.opset() << ", " << made.variables.size()
             << " variables; README.md there says how to run it\n";
   return ok;
 }
@@ -130,6 +146,14 @@ Run add_export_step(CLI::App& app) {
   app.add_option("--batch,--batch-size", arguments->batch, "samples in a batch")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
+  app.add_option("--steps", arguments->format.steps,
+                 "steps that one call makes; above 1 batches get a first axis of that length")
+      ->capture_default_str()
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+  app.add_option("--opset", arguments->format.opset,
+                 "write the nodes in the forms of this version of ONNX's ops, from 13 on; left "
+                 "out: the oldest that has them all")
+      ->type_name("N");
   add_arguments(app, arguments->parameters);
   return [arguments] { return export_step(*arguments); };
 }

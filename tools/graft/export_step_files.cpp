@@ -16,7 +16,9 @@ constexpr std::string_view kReadme = R"(# A training step as plain ONNX
 
 A step keeps nothing between runs. Its inputs are a batch, the target, `lr` (f32), `step` (i64, 1 for the first
 step) and the variables; its outputs are the loss, the prediction and, for each variable, what it is after the step,
-which is the input of the next. All shapes are fixed, the batch's too.
+which is the input of the next. All shapes are fixed, the batch's too. Where `step.json` says `steps` above 1, a call
+makes as many: then all inputs and outputs but the variables have a first axis of that length, a batch, a rate and a
+number for each step.
 
 `python train.py` needs numpy and onnxruntime. It trains on made-up numbers: put your own where `batch()` stands. It
 writes `trained.safetensors`, which holds the parameters by the names that they have in the model.
@@ -54,22 +56,24 @@ def save(path, tensors):
 
 
 def batch(random):
-    """A batch by the names of the step's inputs; put your data here."""
+    """What a call takes, by the names of the step's inputs; put your data here."""
     made = {i["name"]: random.standard_normal(i["shape"]) if i["type"][0] == "f" else random.integers(0, 2, i["shape"])
             for i in about["inputs"] + [about["target"]]}
     return {i["name"]: made[i["name"]].astype(NUMPY[i["type"]]) for i in about["inputs"] + [about["target"]]}
 
 
 def train(steps, next_batch):
-    """Returns the losses and the variables after the last step."""
+    """Makes whole calls for so many steps; returns the losses and the variables after the last step."""
     session = onnxruntime.InferenceSession(os.path.join(here, "step.onnx"), providers=["CPUExecutionProvider"])
     outputs = [output.name for output in session.get_outputs()]
     variables, losses = load(os.path.join(here, "initial.safetensors")), []
-    for step in range(1, steps + 1):
-        feeds = {**next_batch(), **variables, "lr": numpy.array(about["lr"], "f4"), "step": numpy.array(step, "i8")}
+    shape = [about["steps"]] if about["steps"] > 1 else []
+    for step in range(1, steps + 1, about["steps"]):
+        feeds = {**next_batch(), **variables, "lr": numpy.full(shape, about["lr"], "f4"),
+                 "step": numpy.arange(step, step + about["steps"], dtype="i8").reshape(shape)}
         results = dict(zip(outputs, session.run(None, feeds)))
         variables = {variable["name"]: results[variable["next"]] for variable in about["variables"]}
-        losses.append(float(results[about["loss"]]))
+        losses += numpy.ravel(results[about["loss"]]).tolist()
     return losses, variables
 
 
@@ -100,7 +104,7 @@ async function load(name) {
     [key, new ort.Tensor(types[dtype], new arrays[types[dtype]](bytes.slice(end + from, end + to).buffer), shape)]));
 }
 
-// A batch by the names of the step's inputs; put your data here.
+// What a call takes, by the names of the step's inputs; put your data here.
 function batch() {
   return Object.fromEntries([...about.inputs, about.target].map(({ name, type, shape }) => {
     const size = shape.reduce((a, b) => a * b, 1);
@@ -111,12 +115,14 @@ function batch() {
 
 const session = await ort.InferenceSession.create(new Uint8Array(await file("step.onnx")));
 let variables = await load("initial.safetensors");
-for (let step = 1; step <= Number(process.argv[2] ?? 10); ++step) {
-  const lr = new ort.Tensor("float32", [about.lr], []);
-  const count = new ort.Tensor("int64", [BigInt(step)], []);
+const shape = about.steps > 1 ? [about.steps] : [];
+const each = Array.from({ length: about.steps }, (_, i) => i);
+for (let step = 1; step <= Number(process.argv[2] ?? 10); step += about.steps) {
+  const lr = new ort.Tensor("float32", each.map(() => about.lr), shape);
+  const count = new ort.Tensor("int64", each.map((i) => BigInt(step + i)), shape);
   const results = await session.run({ ...batch(), ...variables, lr, step: count });
   variables = Object.fromEntries(about.variables.map(({ name, next }) => [name, results[next]]));
-  console.log(step, results[about.loss].data[0]);
+  results[about.loss].data.forEach((loss, i) => console.log(step + i, loss));
 }
 )";
 

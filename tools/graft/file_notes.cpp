@@ -65,8 +65,54 @@ std::vector<std::string> names_from_json(const std::string& text) {
   return names;
 }
 
+void say(const std::string& text) {
+  if (!verbosity().quiet) std::cerr << "graft: " << text << std::endl;
+}
+
 void warn(const std::string& text) {
   std::cerr << "graft: warning: " << text << std::endl;
+}
+
+/// What --resize is, as far as command or file say.
+std::string size_for(const Model& model, const std::string& said) {
+  const std::string noted = note_of(model, kResizeNote);
+  if (!said.empty()) {
+    if (!noted.empty() && noted != said) {
+      warn(text("the file was trained with --resize ", noted, ", this command says ", said));
+    }
+    return said;
+  }
+  if (noted.empty() || noted == "none") return "";
+  try {
+    image_size({.resize = noted});
+  } catch (const Error& error) {
+    fail(ErrorKind::model, "the file's note ", kResizeNote, ": ", error.what(),
+         "; say --resize none, or HxW");
+  }
+  say(text("images are made ", noted, ", as the file says"));
+  return noted;
+}
+
+/// What --normalize is, as far as command or file say; numbers stand for "data".
+std::string normalization_for(const Model& model, const std::string& said,
+                              const std::string& data) {
+  const std::string noted = note_of(model, kNormalizeNote);
+  if (said.empty()) {
+    if (noted.empty() || noted == "none") return "none";
+    try {
+      in_numbers(noted, data);
+    } catch (const Error& error) {
+      fail(ErrorKind::model, "the file's note ", kNormalizeNote, ": ", error.what(),
+           "; say --normalize none, or numbers");
+    }
+    say(text("inputs are normalized by ", noted, ", as the file says"));
+    return noted;
+  }
+  const std::string now = in_numbers(said, data);
+  if (!noted.empty() && noted != now) {
+    warn(text("the file was trained with --normalize ", noted, ", this command says ", now));
+  }
+  return now;
 }
 
 }  // namespace
@@ -90,6 +136,7 @@ void set_note(Model& model, std::string_view key, const std::string& text) {
 void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
                  const DatasetInfo& data, Model& model) {
   set_note(model, kNormalizeNote, arguments.data.normalize);
+  if (!arguments.data.resize.empty()) set_note(model, kResizeNote, arguments.data.resize);
   set_note(model, kTaskNote,
            has_class_targets(options.loss) ? "classification" : options.loss.name);
   set_note(model, kTrainedNote,
@@ -101,36 +148,16 @@ void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
   set_note(model, kSampleNote, sample_of(data));
   if (data.class_names.empty()) return;
   const std::string conflict = name_conflict(class_names_of(model), data.class_names);
-  if (!conflict.empty() && !verbosity().quiet) {
-    std::cerr << "graft: the data's names of classes replace the file's: " << conflict << std::endl;
-  }
+  if (!conflict.empty()) say("the data's names of classes replace the file's: " + conflict);
   set_note(model, kClassesNote,
            nlohmann::json(data.class_names)
                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   set_note(model, kNamesNote, names_to_python(data.class_names));
 }
 
-std::string normalization_for(const Model& model, const std::string& said,
-                              const std::string& data) {
-  const std::string noted = note_of(model, kNormalizeNote);
-  if (said.empty()) {
-    if (noted.empty() || noted == "none") return "none";
-    try {
-      in_numbers(noted, data);
-    } catch (const Error& error) {
-      fail(ErrorKind::model, "the file's note ", kNormalizeNote, ": ", error.what(),
-           "; say --normalize none, or numbers");
-    }
-    if (!verbosity().quiet) {
-      std::cerr << "graft: inputs are normalized by " << noted << ", as the file says" << std::endl;
-    }
-    return noted;
-  }
-  const std::string now = in_numbers(said, data);
-  if (!noted.empty() && noted != now) {
-    warn(text("the file was trained with --normalize ", noted, ", this command says ", now));
-  }
-  return now;
+void complete_data(const Model& model, DataArguments& arguments) {
+  arguments.resize = size_for(model, arguments.resize);
+  arguments.normalize = normalization_for(model, arguments.normalize, arguments.spec);
 }
 
 std::vector<std::string> class_names_of(const Model& model) {
@@ -154,9 +181,7 @@ void complete_loss(const Model& model, const Dataset& dataset, LossArguments& ar
     return warn(text("the file was trained with --loss ", noted, ", this command says ", said));
   }
   arguments.name = noted;
-  if (!verbosity().quiet) {
-    std::cerr << "graft: the loss is " << noted << ", as the file says" << std::endl;
-  }
+  say(text("the loss is ", noted, ", as the file says"));
 }
 
 void say_conflicts(const Model& model, const DatasetInfo& data) {

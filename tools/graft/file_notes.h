@@ -12,6 +12,8 @@ namespace graft::cli {
 
 /// "MEAN[,...]:DEVIATION[,...]" or "none": what its inputs were normalized by.
 inline constexpr std::string_view kNormalizeNote = "graft.normalize";
+/// "HxW": how large its images were made before that; "none" or no note: left as they were.
+inline constexpr std::string_view kResizeNote = "graft.resize";
 /// The classes' names, a JSON list.
 inline constexpr std::string_view kClassesNote = "graft.class_names";
 /// "classification", "regression", ...
@@ -34,9 +36,9 @@ void set_note(Model& model, std::string_view key, const std::string& text);
 void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
                  const DatasetInfo& data, Model& model);
 
-/// What to normalize inputs by, as --normalize takes it: what the command says, and else the file.
-/// Says on stderr what it takes from the file, or that the two differ.
-std::string normalization_for(const Model& model, const std::string& said, const std::string& data);
+/// Takes from the file what the command leaves open of how images are resized and inputs are
+/// normalized. Says on stderr what it takes, and where file and command differ.
+void complete_data(const Model& model, DataArguments& arguments);
 
 /// Names of the classes, from graft.class_names or else from names; empty where the file has none,
 /// or none that can be read.

@@ -1,6 +1,7 @@
 #include "tools/graft/findings.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "core/base/closest.h"
@@ -67,6 +68,27 @@ void set_shapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
            "'; inputs are: ", quoted_list(names));
     }
   }
+}
+
+/// "x=Nx3xH": what is known of an input's shape, and names for the rest.
+std::string shape_to_say(const Value& input) {
+  if (!input.shape()) return input.name() + "=SHAPE";
+  std::string dims;
+  for (const Dim& dim : *input.shape()) {
+    std::string name = dim.is_known() ? std::to_string(dim.value()) : dim.symbol();
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+    dims += (dims.empty() ? "" : "x") + (name.empty() ? "N" : name);
+  }
+  return input.name() + "=" + dims;
+}
+
+std::string shapes_to_say(const Graph& graph) {
+  std::string options;
+  for (const Value* input : passes::required_inputs(graph)) {
+    if (input->shape() && input->shape()->known()) continue;
+    options += (options.empty() ? "--shape " : " --shape ") + shape_to_say(*input);
+  }
+  return options;
 }
 
 /// The batch that the file or the command fixes; else 1.
@@ -137,8 +159,9 @@ void find_costs(const InspectArguments& arguments, Findings& found) {
   std::string missing;
   const auto types = bound_types(found.newest.graph(), found.batch, &missing);
   if (!types) {
+    found.shapes_to_say = shapes_to_say(found.newest.graph());
     found.obstacle =
-        "the shape of input " + missing + " is not known; say it by --shape NAME=1x3x224";
+        "the shape of input " + missing + " is not known; say it by " + found.shapes_to_say;
     return;
   }
   found.bound = bound_graph(found.newest, *types);

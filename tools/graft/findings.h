@@ -48,6 +48,8 @@ struct Findings {
   std::optional<StepMemory> memory;
   /// Why costs are not known.
   std::string obstacle;
+  /// Where shapes of inputs are missing, the options that would say them: "--shape x=Nx3xH".
+  std::string shapes_to_say;
   /// Of a training step, and of what a Session runs; only where passes are asked for.
   passes::PassLog training;
   passes::PassLog inference;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <tuple>
 
+#include "core/base/at.h"
 #include "core/base/error.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/plain_output.h"
@@ -150,8 +151,7 @@ std::string picture_uri(std::span<const float> pixels, std::int64_t channels, st
     for (std::int64_t x = 0; x < small_width; ++x) {
       for (std::int64_t c = 2; c >= 0; --c) {
         const std::int64_t channel = std::min(c, channels - 1);
-        const float value =
-            pixels[static_cast<std::size_t>((channel * height + y * step) * width + x * step)];
+        const float value = at(pixels, (channel * height + y * step) * width + x * step);
         const float shown = std::isfinite(value) ? std::clamp(value, 0.0F, 1.0F) : 0.0F;
         bgr.push_back(static_cast<unsigned char>(std::lround(shown * 255.0F)));
       }

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "core/layers/fix_input.h"
 #include "core/passes/pass.h"
 #include "tools/graft/arguments.h"
 #include "tools/graft/findings.h"
@@ -180,10 +181,23 @@ void show_passes(const InspectArguments& arguments, const Findings& found) {
   if (!found.obstacle.empty()) std::cerr << "not compiled: " << found.obstacle << '\n';
 }
 
+/// For a model of which no output can be trained as far as is known.
 std::string why_nothing_trains(const Findings& found) {
   const std::vector<std::string> stops = found.stops();
-  if (!stops.empty()) return stops.front();
-  return found.obstacle.empty() ? "no parameter feeds a weight slot" : found.obstacle;
+  const std::vector<const Value*> choose =
+      edit::inputs_that_choose_weights(found.separated.graph());
+  if (!choose.empty() && found.trainable.empty()) {
+    const std::string& name = choose.front()->name();
+    return text("the weights lie in branches between which input '", name,
+                "' chooses: make it a constant by edit MODEL --set ", name, "=VALUE --out OUT");
+  }
+  if (!stops.empty() && !found.shapes_to_say.empty() && found.unknown_ops.empty()) {
+    return text("whether this model trains depends on the shapes of its inputs: say them by ",
+                found.shapes_to_say);
+  }
+  if (!stops.empty()) return "nothing in this model can train: " + stops.front();
+  return "nothing in this model can train: " +
+         (found.obstacle.empty() ? "no parameter feeds a weight slot" : found.obstacle);
 }
 
 }  // namespace
@@ -231,7 +245,7 @@ Run add_inspect(CLI::App& app) {
       print_text(*arguments, found);
     }
     if (found.can_train() || arguments->passes || arguments->layers) return ok;
-    std::cerr << "graft: nothing in this model can train: " << why_nothing_trains(found) << '\n';
+    std::cerr << "graft: " << why_nothing_trains(found) << '\n';
     return bad_input;
   };
 }

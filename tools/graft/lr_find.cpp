@@ -29,8 +29,7 @@ namespace {
 ExitCode find(TrainArguments arguments) {
   apply(arguments.compute);
   Model model = onnx::load(arguments.model);
-  arguments.data.normalize =
-      normalization_for(model, arguments.data.normalize, arguments.data.spec);
+  complete_data(model, arguments.data);
   const std::shared_ptr<Dataset> dataset = open(arguments.data, arguments.data.spec, Split::train,
                                                 wanted_types(model, arguments.loss.output));
   const Loss loss = choose_loss(arguments.loss, model, *dataset);

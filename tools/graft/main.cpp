@@ -23,7 +23,7 @@
 namespace graft::cli {
 namespace {
 
-constexpr std::array<Verb, 17> kVerbs{{
+constexpr std::array<Verb, 18> kVerbs{{
     {"new", "write a fresh net as ONNX", "Models", "new lenet --input 1x28x28 --out lenet.onnx",
      add_new},
     {"inspect", "show what a model holds, costs, and whether it can be trained", "Models",
@@ -49,6 +49,8 @@ constexpr std::array<Verb, 17> kVerbs{{
      add_test},
     {"export-step", "write a training step as ONNX that other runtimes run", "Running",
      "export-step lenet.onnx --optimizer adam --batch 32 --out step", add_export_step},
+    {"ops", "list what a small build for some models links", "Running",
+     "ops lenet.onnx > lenet.ops", add_ops},
     {"devices", "list what can be computed on", "This machine", "devices", add_devices},
     {"doctor", "show what this build, machine and environment offer", "This machine", "doctor",
      add_doctor},

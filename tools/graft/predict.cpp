@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 
+#include "core/base/at.h"
 #include "core/runtime/session.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
@@ -39,13 +40,12 @@ class Printer {
     std::vector<std::int64_t> best(shares.size());
     std::iota(best.begin(), best.end(), 0);
     std::ranges::stable_sort(best, std::ranges::greater{},
-                             [&](std::int64_t c) { return shares[static_cast<std::size_t>(c)]; });
+                             [&](std::int64_t c) { return at(shares, c); });
     best.resize(std::min(best.size(), static_cast<std::size_t>(arguments_.top)));
     if (arguments_.json) return print_line(sample, shares, best, label);
     std::cout << sample;
     for (const std::int64_t c : best) {
-      std::cout << "  " << name_of_class(names_, shares.size(), c) << ' '
-                << percent(shares[static_cast<std::size_t>(c)]);
+      std::cout << "  " << name_of_class(names_, shares.size(), c) << ' ' << percent(at(shares, c));
     }
     if (label >= 0 && label != best.front()) {
       std::cout << "  wrong: " << name_of_class(names_, shares.size(), label);
@@ -60,7 +60,7 @@ class Printer {
     for (const std::int64_t c : best) {
       line["best"].push_back({{"class", c},
                               {"name", name_of_class(names_, shares.size(), c)},
-                              {"probability", shares[static_cast<std::size_t>(c)]}});
+                              {"probability", at(shares, c)}});
     }
     if (label >= 0) line["label"] = label;
     print_json(line);
@@ -74,11 +74,11 @@ ExitCode predict(const Arguments& arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
   const std::string output = arguments.output.empty() ? noted_output(model) : arguments.output;
-  const auto dataset =
-      open(arguments.data, arguments.data.spec,
-           arguments.split == "train" ? Split::train : Split::test, wanted_types(model, output));
   DataArguments data = arguments.data;
-  data.normalize = normalization_for(model, data.normalize, data.spec);
+  complete_data(model, data);
+  const auto dataset =
+      open(data, data.spec, arguments.split == "train" ? Split::train : Split::test,
+           wanted_types(model, output));
   say_conflicts(model, dataset->info());
   const std::vector<std::string> in_file = class_names_of(model);
   const Printer printer(arguments, in_file.empty() ? dataset->info().class_names : in_file);

@@ -49,6 +49,7 @@ RunData open_data_of(const RunRecord& run, const Model& model) {
   RunData data;
   data.arguments.spec = run.setting("data");
   data.arguments.normalize = run.setting("normalize");
+  data.arguments.resize = run.setting("resize");
   data.arguments.batch = count_in(run, "batch", data.arguments.batch);
   data.arguments.limit = count_in(run, "limit", 0);
   const std::string validate = run.setting("validate");

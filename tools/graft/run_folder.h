@@ -68,6 +68,7 @@ class FolderKeeper : public Callback {
   explicit FolderKeeper(RunFolder& folder) : folder_(folder) {}
 
   void on_step(graft::Run& run, const Progress& progress) override;
+  bool looks_at_step(const graft::Run& /*run*/) override { return false; }
   void on_validation(graft::Run& run, const Evaluation& evaluation) override;
   void on_epoch(graft::Run& run, const EpochReport& report) override;
   void on_end(graft::Run& run) override;

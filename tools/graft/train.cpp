@@ -82,6 +82,7 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
   if (const SGD* const sgd = std::get_if<SGD>(&*options.optimizer)) {
     all["momentum"] = shortest_json(sgd->momentum);
   }
+  if (!arguments.data.resize.empty()) all["resize"] = arguments.data.resize;
   for (const std::vector<std::string>& names : arguments.parameters.tied) {
     all["tied"].push_back(joined(names, ","));
   }
@@ -214,8 +215,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   outlive_readers();
   end_when_interrupted(ranks.rank() == 0);
   const std::string said = arguments.data.normalize;
-  arguments.data.normalize =
-      normalization_for(model, arguments.data.normalize, arguments.data.spec);
+  complete_data(model, arguments.data);
   const std::vector<Transform> transforms = training_transforms(arguments);
   const WantedTypes wanted = wanted_types(model, arguments.loss.output);
   const std::shared_ptr<Dataset> dataset =

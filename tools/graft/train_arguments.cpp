@@ -264,6 +264,12 @@ void add_rank_options(CLI::App& app, TrainArguments& arguments) {
       ->check(CLI::Range(1, 1 << 30));
   app.add_flag("--sync-bn", arguments.sync_bn,
                "average running statistics with each update, not only after each epoch");
+  add_precision(app, "--wire-precision", arguments.wire_precision,
+                {{"f32", WirePrecision::f32}, {"bf16", WirePrecision::bf16}},
+                "in which gradients travel; bf16 is half the bytes, summed up in f32");
+  app.add_flag("--shard-state", arguments.shard_state,
+               "each process keeps the optimizer's state of its share of the parameters, and "
+               "updates these for all");
 }
 
 /// What changes of the parameters that train, and when.
@@ -364,6 +370,8 @@ TrainOptions make_options(const TrainArguments& arguments, const Loss& loss, std
   options.accumulate = arguments.accumulate;
   options.sync_every = arguments.sync_every;
   options.sync_bn = arguments.sync_bn;
+  options.wire_precision = arguments.wire_precision;
+  options.shard_state = arguments.shard_state;
   options.memory_budget = arguments.memory;
   options.seed = arguments.seed;
   options.debug_nan = arguments.debug_nan;

@@ -75,6 +75,8 @@ struct TrainArguments {
   int accumulate = 1;
   int sync_every = 1;
   bool sync_bn = false;
+  WirePrecision wire_precision = WirePrecision::f32;
+  bool shard_state = false;
   std::size_t memory = 0;
   ParameterArguments parameters;
   StageArguments stages;

@@ -39,6 +39,7 @@ class Teller : public Callback {
 
   void on_start(graft::Run& run) override;
   void on_step(graft::Run& run, const Progress& progress) override;
+  bool looks_at_step(const graft::Run& /*run*/) override { return false; }
   void on_validation(graft::Run& run, const Evaluation& validation) override;
   void on_epoch(graft::Run& run, const EpochReport& epoch) override;
   void on_end(graft::Run& run) override;

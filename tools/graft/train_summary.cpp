@@ -108,13 +108,16 @@ void print_train_summary(std::ostream& out, const Model& model, const TrainStep&
   }
   const Communicator& ranks = or_alone(options.communicator);
   if (ranks.size() > 1) {
-    how.row("ranks",
-            text(ranks.size(), ", of which this machine has ", ranks.local_size(), ", with ",
-                 counted(static_cast<std::size_t>(thread_count()), "thread", "threads"),
-                 " each; they share each batch",
-                 options.sync_every > 1
-                     ? text(", and average parameters after ", options.sync_every, " updates")
-                     : ""));
+    how.row(
+        "ranks",
+        text(ranks.size(), ", of which this machine has ", ranks.local_size(), ", with ",
+             counted(static_cast<std::size_t>(thread_count()), "thread", "threads"),
+             " each; they share each batch",
+             options.sync_every > 1
+                 ? text(", and average parameters after ", options.sync_every, " updates")
+                 : "",
+             options.shard_state ? ", and the optimizer's state" : "",
+             options.wire_precision == WirePrecision::bf16 ? "; gradients travel in bf16" : ""));
   }
   how.print(out);
 }

@@ -51,6 +51,7 @@ Run add_test(CLI::App& app);
 Run add_bench(CLI::App& app);
 Run add_devices(CLI::App& app);
 Run add_export_step(CLI::App& app);
+Run add_ops(CLI::App& app);
 Run add_plot(CLI::App& app);
 Run add_report(CLI::App& app);
 Run add_doctor(CLI::App& app);

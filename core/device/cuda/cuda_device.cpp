@@ -35,6 +35,41 @@ class CudaReplay final : public Replay {
   cudaGraphExec_t graph_;
 };
 
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(CudaDevice& device) : device_(device) {
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "making an event");
+  }
+  ~CudaEvent() override { cudaEventDestroy(event_); }
+
+  void set(Stream stream) override {
+    const auto turn = take_turn();
+    check(cudaEventRecord(event_, device_.stream(stream)), "setting an event");
+  }
+  void hold(Stream stream) override {
+    const auto turn = take_turn();
+    check(cudaStreamWaitEvent(device_.stream(stream), event_, 0), "holding a stream");
+  }
+  void wait() override {
+    const auto turn = take_turn();
+    device_.throw_failure();
+    check(cudaEventSynchronize(event_), "waiting for an event");
+  }
+
+ private:
+  std::unique_lock<std::recursive_mutex> take_turn() {
+    auto turn = device_.take_turn();
+    device_.use();
+    return turn;
+  }
+  void check(cudaError_t error, std::string_view what) const {
+    check_cuda(error, device_.name(), what);
+  }
+
+  CudaDevice& device_;
+  cudaEvent_t event_ = nullptr;
+};
+
 }  // namespace
 
 CudaDevice::CudaDevice(int index) : index_(index), name_(cuda_device_name(index)) {
@@ -48,6 +83,7 @@ CudaDevice::CudaDevice(int index) : index_(index), name_(cuda_device_name(index)
          kOldestCapability % 10);
   }
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  check(cudaStreamCreateWithFlags(&uploads_, cudaStreamNonBlocking), "making a stream");
 }
 
 void CudaDevice::use() const {
@@ -96,9 +132,13 @@ void CudaDevice::copy_to_host(void* target, const void* source, std::size_t byte
 void CudaDevice::synchronize() {
   const auto turn = take_turn();
   use();
+  throw_failure();
+  check(cudaStreamSynchronize(stream_), "waiting for the device");
+}
+
+void CudaDevice::throw_failure() {
   if (!failure_.empty()) fail(ErrorKind::device, name_, ": ", std::exchange(failure_, {}));
   check(cudaGetLastError(), "starting a kernel");
-  check(cudaStreamSynchronize(stream_), "waiting for the device");
 }
 
 void CudaDevice::note_failure(std::string what) {
@@ -168,6 +208,19 @@ std::unique_lock<std::recursive_mutex> CudaDevice::take_turn() {
   return std::unique_lock(mutex_);
 }
 
+std::unique_ptr<Event> CudaDevice::make_event() {
+  const auto turn = take_turn();
+  use();
+  return std::make_unique<CudaEvent>(*this);
+}
+
+void CudaDevice::upload(void* target, const void* source, std::size_t bytes) {
+  if (bytes == 0) return;
+  const auto turn = take_turn();
+  use();
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, uploads_), "uploading");
+}
+
 CudaDevice& as_cuda(Device& device) {
   assert(device.kind() == DeviceKind::cuda);
   return static_cast<CudaDevice&>(device);
@@ -213,6 +266,17 @@ std::vector<Device*> cuda_devices() {
 
 std::string why_no_cuda() {
   return cards().why_others_are_not;
+}
+
+bool lies_on(const Device& card, const void* memory, std::size_t bytes) {
+  const auto byte_lies = [&](std::size_t index) {
+    cudaPointerAttributes found;
+    check_cuda(cudaPointerGetAttributes(&found, static_cast<const std::byte*>(memory) + index),
+               card.name(), "looking at an address");
+    const bool is_ours = found.type == cudaMemoryTypeDevice || found.type == cudaMemoryTypeManaged;
+    return is_ours && cuda_device_name(found.device) == card.name();
+  };
+  return byte_lies(0) && byte_lies(bytes - 1);
 }
 
 }  // namespace graft

@@ -9,12 +9,13 @@
 #include <string>
 
 #include "core/device/device.h"
+#include "core/device/overlap.h"
 
 namespace graft {
 
-/// One card, or the emulated one. Work runs on one stream in the order in which it is given, while
-/// the caller goes on; what fails there, the next call that waits says.
-class CudaDevice final : public Device {
+/// One card, or the emulated one. Work runs on one stream in the order in which it is given, and
+/// uploads on another, while the caller goes on; what fails there, the next call that waits says.
+class CudaDevice final : public Device, public Overlap {
  public:
   /// Throws Error{device} if the card cannot be used, or is older than the kernels.
   explicit CudaDevice(int index);
@@ -36,15 +37,20 @@ class CudaDevice final : public Device {
   std::shared_ptr<void> allocate_host(std::size_t bytes) override;
   std::unique_ptr<Replay> record(const std::function<void()>& body) override;
   std::unique_lock<std::recursive_mutex> take_turn() override;
+  std::unique_ptr<Event> make_event() override;
+  void upload(void* target, const void* source, std::size_t bytes) override;
 
   std::size_t free_bytes() const;
 
   cudaStream_t stream() const { return stream_; }
+  cudaStream_t stream(Stream which) const { return which == Stream::work ? stream_ : uploads_; }
 
   /// Makes it the one that CUDA's calls of this thread are about.
   void use() const;
   /// For kernels, which do not throw: the next call that waits throws Error{device} with it.
   void note_failure(std::string what);
+  /// What those who wait do first: throws that, and what keeps kernels from starting.
+  void throw_failure();
 
  private:
   void check(cudaError_t error, std::string_view what) const;
@@ -53,6 +59,7 @@ class CudaDevice final : public Device {
   std::string name_;
   std::string card_;
   cudaStream_t stream_ = nullptr;
+  cudaStream_t uploads_ = nullptr;
   std::string failure_;
   std::recursive_mutex mutex_;
 };

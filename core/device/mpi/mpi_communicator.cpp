@@ -66,6 +66,17 @@ class MpiCommunicator final : public Communicator {
     });
   }
 
+  /// Pieces are no longer than what one call counts: AllReduce sends some megabytes at once.
+  void all_to_all(std::span<const std::byte> sent, std::span<std::byte> received) override {
+    const int piece = piece_of(sent.size());
+    MPI_Alltoall(sent.data(), piece, MPI_BYTE, received.data(), piece, MPI_BYTE, MPI_COMM_WORLD);
+  }
+
+  void all_gather(std::span<std::byte> all) override {
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all.data(), piece_of(all.size()), MPI_BYTE,
+                  MPI_COMM_WORLD);
+  }
+
   void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
 
   [[noreturn]] void abort(int code) override {
@@ -74,6 +85,10 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
+  int piece_of(std::size_t bytes) const {
+    return static_cast<int>(bytes / static_cast<std::size_t>(size_));
+  }
+
   int exceptions_;
   int rank_ = 0;
   int size_ = 1;

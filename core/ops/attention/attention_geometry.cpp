@@ -1,8 +1,10 @@
+#include "core/ops/attention/attention_geometry.h"
+
 #include <algorithm>
 #include <limits>
 #include <span>
 
-#include "core/ops/attention/attention_geometry.h"
+#include "core/base/at.h"
 #include "core/ops/kernels/broadcast.h"
 
 namespace graft {
@@ -113,9 +115,9 @@ std::vector<std::int64_t> visible_keys(const KernelRequest& request, const Atten
   const std::span<const float> values = bias.values<const float>();
   std::ranges::fill(visible, 0);
   for (std::int64_t i = 0; i < n.queries; ++i) {
-    std::int64_t& most = visible[static_cast<std::size_t>(i / tile_queries)];
+    std::int64_t& most = at(visible, i / tile_queries);
     for (std::int64_t j = n.keys; j > most; --j) {
-      if (values[static_cast<std::size_t>(i * n.keys + j - 1)] != kHidden) most = j;
+      if (at(values, i * n.keys + j - 1) != kHidden) most = j;
     }
   }
   return visible;

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "core/base/at.h"
 #include "core/ops/attention/attention.h"
 #include "core/ops/shape_rules.h"
 
@@ -209,8 +210,7 @@ void infer_attention(InferContext& context) {
                                        SymShape{batch, v.heads, keys, v.size}, scores};
   for (int output = 1; output < 4; ++output) {
     if (context.node().output(output) == nullptr) continue;
-    context.set_output(output, context.dtype(output == 2 ? 2 : 0),
-                       others[static_cast<std::size_t>(output - 1)]);
+    context.set_output(output, context.dtype(output == 2 ? 2 : 0), at(others, output - 1));
   }
 }
 

@@ -1,6 +1,8 @@
+#include "core/ops/attention/feed_forward.h"
+
 #include <array>
 
-#include "core/ops/attention/feed_forward.h"
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/cost.h"
 #include "core/ops/infer.h"
@@ -71,7 +73,7 @@ std::vector<Expr> feed_forward_rule(const Gradient& g) {
   std::vector<std::string> names;
   for (int i = 0; i <= kForwardB1; ++i) {
     const bool is_wanted = i < g.input_count() && g.x(i) && g.needs(i);
-    const std::string stem = text("feed_forward_d", kStems[static_cast<std::size_t>(i)]);
+    const std::string stem = text("feed_forward_d", at(kStems, i));
     names.push_back(is_wanted ? g.builder().graph().unique_name(stem) : "");
   }
   std::vector<Value*> inputs{g.x(kX).value(), g.x(kW1).value(), g.x(kW2).value(), g.dy().value()};

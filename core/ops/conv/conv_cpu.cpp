@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include "core/base/parallel.h"
+#include "core/ops/conv/conv_clamp.h"
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/conv_geometry.h"
 #include "core/ops/registry.h"
@@ -158,6 +159,21 @@ Kernel make_conv(KernelRequest& request) {
   return kernel;
 }
 
+Kernel make_conv_clamp(KernelRequest& request) {
+  Kernel conv = make_conv(request);
+  if (!conv) return {};
+  Kernel kernel;
+  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    kernel = [conv, clamp = ConvClamp(request.attributes()),
+              count = request.output().shape.size()](const KernelArgs& args) {
+      conv(args);
+      T* const y = args.output<T>();
+      std::transform(y, y + count, y, clamp);
+    };
+  });
+  return kernel;
+}
+
 /// For quantized convolutions; on an unsigned type, whose overflow is defined.
 Kernel make_integer_conv(KernelRequest& request) {
   const ConvGeometry g(request.node(), request.shape(0), request.shape(1), request.output().shape);
@@ -228,6 +244,8 @@ Kernel make_conv_weight_grad(KernelRequest& request) {
 void register_conv_cpu(KernelRegistry& registry) {
   registry.add({.op = "Conv", .name = "plain", .make = make_conv});
   registry.add({.op = "Conv", .name = "plain_integer", .make = make_integer_conv});
+  registry.add(
+      {.op = "ConvClamp", .domain = kInternalDomain, .name = "plain", .make = make_conv_clamp});
   registry.add({.op = "ConvTranspose", .name = "plain", .make = make_conv_transpose});
   registry.add({.op = "ConvInputGrad",
                 .domain = kInternalDomain,

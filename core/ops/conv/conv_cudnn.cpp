@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "core/base/at.h"
 #include "core/device/cuda/convolution.h"
 #include "core/ops/conv/conv_cuda.h"
 #include "core/ops/kernels/conv_geometry.h"
@@ -33,7 +34,7 @@ std::optional<Convolution> convolution_of(const KernelRequest& request, const Co
       .y = {g.batch, g.groups * g.outputs}};
   const int axes = g.rank == 3 ? 3 : 2;  // one axis gets a height of 1
   for (int i = 3 - axes; i < 3; ++i) {
-    const WindowAxis& axis = g.axes[static_cast<std::size_t>(i)];
+    const WindowAxis& axis = at(g.axes, i);
     c.x.push_back(axis.input);
     c.w.push_back(axis.kernel);
     c.y.push_back(axis.output);

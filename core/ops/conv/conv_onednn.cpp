@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "core/ops/conv/conv_problem_onednn.h"
+#include "core/ops/conv/conv_call_onednn.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/kernels/column_sums.h"
 #include "core/ops/kernels/onednn.h"
@@ -12,45 +12,6 @@ namespace graft {
 namespace {
 
 using Dims = dnnl::memory::dims;
-
-/// An operand of the primitive that is read: copied to the wanted layout first if need be.
-OnednnOperand read(OnednnProgram& program, int argument, const dnnl::memory::desc& wanted,
-                   const dnnl::memory::desc& given, OnednnSlot slot) {
-  if (is_same_layout(wanted, given)) return {argument, wanted, slot};
-  const OnednnSlot copy = program.scratch(wanted);
-  program.add_reorder(given, slot, wanted, copy);
-  return {argument, wanted, copy};
-}
-
-/// A weight: where it is known before the run, it is copied then.
-OnednnOperand read_weight(OnednnProgram& program, const KernelRequest& request,
-                          const dnnl::memory::desc& wanted, const dnnl::memory::desc& given) {
-  const Tensor known = request.constant(1);
-  if (!known.defined() || is_same_layout(wanted, given)) {
-    return read(program, DNNL_ARG_WEIGHTS, wanted, given, onednn_input(1));
-  }
-  return {DNNL_ARG_WEIGHTS, wanted, program.constant(known, given, wanted)};
-}
-
-/// An operand that is written; `finish` copies it to where it belongs.
-class Written {
- public:
-  Written(OnednnProgram& program, const dnnl::memory::desc& made, const dnnl::memory::desc& wanted,
-          OnednnSlot slot)
-      : made_(made), wanted_(wanted), target_(slot), slot_(slot) {
-    if (!is_same_layout(made, wanted)) slot_ = program.scratch(made);
-  }
-  OnednnOperand operand(int argument) const { return {argument, made_, slot_}; }
-  void finish(OnednnProgram& program) const {
-    if (!is_same_layout(made_, wanted_)) program.add_reorder(made_, slot_, wanted_, target_);
-  }
-
- private:
-  dnnl::memory::desc made_;
-  dnnl::memory::desc wanted_;
-  OnednnSlot target_;
-  OnednnSlot slot_;
-};
 
 /// A pointwise convolution of so few rows that bringing the weight into the primitive's own layout
 /// in each run takes longer than the primitive gains by it over a plain product: from 10 to 70 % of
@@ -77,30 +38,6 @@ Kernel pointwise_product(KernelRequest& request, const ConvGeometry& geometry) {
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, bias, onednn_input(2)});
   OnednnProgram program;
   program.add(desc, operands);
-  return program.finish(request);
-}
-
-Kernel conv_kernel(KernelRequest& request) {
-  const ConvProblem problem =
-      problem_of(request, request.shape(0), request.shape(1), request.output().shape);
-  if (!problem.is_supported()) return {};
-  if (!request.constant(1).defined() &&
-      suits_product(problem.geometry, request.input(0), request.output())) {
-    if (Kernel product = pointwise_product(request, problem.geometry)) return product;
-  }
-  const bool has_bias = request.has_input(2);
-  const auto desc = problem.forward(has_bias);
-  OnednnProgram program;
-  std::vector<OnednnOperand> operands{
-      read(program, DNNL_ARG_SRC, desc.src_desc(), problem.image(problem.x, request.layout(0)),
-           onednn_input(0)),
-      read_weight(program, request, desc.weights_desc(), problem.dense(problem.w))};
-  if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
-  const Written y(program, desc.dst_desc(), problem.image(problem.y, request.output().layout),
-                  onednn_output());
-  operands.push_back(y.operand(DNNL_ARG_DST));
-  program.add(desc, operands);
-  y.finish(program);
   return program.finish(request);
 }
 
@@ -153,8 +90,8 @@ Kernel conv_input_grad_kernel(KernelRequest& request) {
   OnednnProgram program;
   const OnednnOperand dy = read(program, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(),
                                 onednn_image(problem.y, request.layout(0), dtype), onednn_input(0));
-  const OnednnOperand w =
-      read_weight(program, request, desc.weights_desc(), onednn_dense(problem.w, dtype));
+  const OnednnOperand w = read_weight(program, request.constant(1), desc.weights_desc(),
+                                      onednn_dense(problem.w, dtype));
   const Written dx(program, desc.diff_src_desc(),
                    onednn_image(problem.x, request.output().layout, dtype), onednn_output());
   program.add(desc, {dy, w, dx.operand(DNNL_ARG_DIFF_SRC)});
@@ -190,7 +127,8 @@ Kernel conv_transpose_kernel(KernelRequest& request) {
   std::vector<OnednnOperand> operands{
       read(program, DNNL_ARG_SRC, desc.src_desc(), problem.image(problem.y, request.layout(0)),
            onednn_input(0)),
-      read_weight(program, request, desc.weights_desc(), transposed_weight(problem, false))};
+      read_weight(program, request.constant(1), desc.weights_desc(),
+                  transposed_weight(problem, false))};
   if (has_bias) operands.push_back({DNNL_ARG_BIAS, desc.bias_desc(), onednn_input(2)});
   const Written result(program, desc.dst_desc(), problem.image(problem.x, request.output().layout),
                        onednn_output());
@@ -278,28 +216,24 @@ Kernel conv_weight_grad_kernel(KernelRequest& request) {
   };
 }
 
-/// oneDNN refuses with an exception; a refusal here means that the next candidate is asked.
-template <Kernel (*make)(KernelRequest&)>
-Kernel unless_refused(KernelRequest& request) {
-  for (const Shape* shape : {&request.shape(0), &request.shape(1), &request.output().shape}) {
-    if (!fits_onednn(*shape)) return {};
-  }
-  try {
-    return make(request);
-  } catch (const dnnl::error&) {
-    request.need_workspace(0);
-    return {};
-  }
-}
-
 }  // namespace
+
+Kernel make_conv_onednn(KernelRequest& request) {
+  const ConvCall call(request);
+  if (!call.problem.is_supported()) return {};
+  if (!call.weight.defined() &&
+      suits_product(call.problem.geometry, request.input(0), request.output())) {
+    if (Kernel product = pointwise_product(request, call.problem.geometry)) return product;
+  }
+  return call.program(call.problem.forward(call.has_bias)).finish(request);
+}
 
 void register_conv_onednn(KernelRegistry& registry) {
   const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
     registry.add(
         {.op = op, .domain = domain, .name = "onednn", .make = make, .knows_layouts = true});
   };
-  add("Conv", "", unless_refused<conv_kernel>);
+  add("Conv", "", unless_refused<make_conv_onednn>);
   add("ConvTranspose", "", unless_refused<conv_transpose_kernel>);
   add("ConvInputGrad", kInternalDomain, unless_refused<conv_input_grad_kernel>);
   add("ConvWeightGrad", kInternalDomain, unless_refused<conv_weight_grad_kernel>);

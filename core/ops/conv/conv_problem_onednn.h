@@ -27,7 +27,8 @@ struct ConvProblem {
   }
 
   /// Fastest here by far: nhwc for all; the weight in the primitive's own layout.
-  dnnl::convolution_forward::primitive_desc forward(bool has_bias) const {
+  dnnl::convolution_forward::primitive_desc forward(
+      bool has_bias, const dnnl::primitive_attr& attributes = onednn_attributes()) const {
     const auto bias = has_bias ? dense({y[1]}) : dnnl::memory::desc();
     return {onednn_engine(),
             dnnl::prop_kind::forward_training,
@@ -40,7 +41,7 @@ struct ConvProblem {
             dilations,
             pads_begin,
             pads_end,
-            onednn_attributes()};
+            attributes};
   }
 
   bool is_strided_depthwise() const {

@@ -5,8 +5,10 @@
 #include "core/ops/conv/conv_tiles.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
+#include "core/ops/conv/conv_clamp.h"
 #include "core/ops/conv/conv_patterns.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/kernels/lanes_math.h"
@@ -25,9 +27,19 @@ constexpr std::int64_t kSlice = 1152;
 
 /// Some sources' part of a weight's block.
 struct Slice {
-  const float* weight;    ///< [tap][source][target]
-  std::int64_t channels;  ///< sources
+  const float* weight;     ///< [tap][source][target]
+  std::int64_t channels;   ///< sources
+  const ConvClamp* clamp;  ///< of the last slice, where there is one
 };
+
+/// In each lane.
+template <class V>
+V clamped(const V& x, const ConvClamp& clamp) {
+  const V lower = V{} + clamp.lower;
+  const V upper = V{} + clamp.upper;
+  const V above = x < lower ? lower : x;
+  return above > upper ? upper : above;
+}
 
 /// target[channel] += source[c] weight[c][channel] over taps and c, in registers.
 template <int most, int vectors>
@@ -45,7 +57,13 @@ void add_tiles(std::span<const ConvPlace> places, std::span<const TapShift> taps
         tile.add(weight, [&](int r) { return source[r][c]; });
       }
     }
-    tile.template write<true>([&](int r) { return targets + place[r].target; });
+    const auto target = [&](int r) { return targets + place[r].target; };
+    if (slice.clamp == nullptr) {
+      tile.template write<true>(target);
+    } else {
+      tile.template write<true>(target,
+                                [&](const auto& sums) { return clamped(sums, *slice.clamp); });
+    }
   });
 }
 
@@ -92,6 +110,7 @@ class ConvByTiles {
         parts_(count_parts()),
         pieces_(blocks_ * groups_ * parts_, multiply_adds(g_)),
         patterns_(find_patterns(g_, direction, images_)) {
+    if (request.node().is("ConvClamp", kInternalDomain)) clamp_.emplace(request.attributes());
     WorkspaceLayout layout;
     weight_size_ = sources_ * g_.taps() * std::min(kWidth, targets_);
     weights_ = layout.reserve<float>(pieces_.count * weight_size_);
@@ -200,7 +219,9 @@ class ConvByTiles {
     }
     const AddTiles add_tiles = add_tiles_of(block.width / kTileLanes);
     for_each_slice([&](std::int64_t channel, std::int64_t channels) {
-      const Slice slice{weight + channel * g_.taps() * block.width, channels};
+      const bool is_clamped = clamp_ && channel + channels == sources_;
+      const Slice slice{weight + channel * g_.taps() * block.width, channels,
+                        is_clamped ? &*clamp_ : nullptr};
       for (const ConvPattern& pattern : patterns_) {
         add_tiles(places_of(pattern, images, part), pattern.taps, sources + channel, slice,
                   targets);
@@ -257,6 +278,7 @@ class ConvByTiles {
   std::int64_t parts_;  ///< of a group's targets
   Pieces pieces_;
   std::vector<ConvPattern> patterns_;
+  std::optional<ConvClamp> clamp_;
   std::int64_t weight_size_ = 0;  ///< of a piece
   std::size_t weights_ = 0;
 };
@@ -308,6 +330,7 @@ void register_conv_tiles(KernelRegistry& registry) {
         {.op = op, .domain = domain, .name = "tiles", .make = make, .knows_layouts = true});
   };
   add("Conv", "", make_conv_by_tiles);
+  add("ConvClamp", kInternalDomain, make_conv_by_tiles);
   add("ConvInputGrad", kInternalDomain, make_conv_input_grad_by_tiles);
   add("ConvWeightGrad", kInternalDomain, make_conv_weight_grad_by_tiles);
 }

@@ -5,6 +5,7 @@
 // outputs read it. Start at WeightGradByTiles::run_task.
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/conv/conv_stretches.h"
 #include "core/ops/conv/conv_tiles.h"
@@ -193,7 +194,7 @@ bool suits_tiles(const ConvGeometry& g) {
   constexpr std::int64_t kMostPositions = 16384;
   constexpr std::int64_t kMostPadded = 4;
   constexpr std::int64_t kMostOutputs = 16384;
-  const WindowAxis& rows = g.axes[static_cast<std::size_t>(3 - g.rank)];
+  const WindowAxis& rows = at(g.axes, 3 - g.rank);
   return row_count(g) > 0 && g.input_plane() > 0 && g.groups == 1 && g.taps() > 1 &&
          g.inputs >= kFewestInputs && g.outputs <= kMostOutputs &&
          g.output_plane() <= kMostPadded * g.input_plane() &&

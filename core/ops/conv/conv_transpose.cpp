@@ -1,3 +1,4 @@
+#include "core/base/at.h"
 #include "core/ops/conv/conv_cost.h"
 #include "core/ops/kernels/conv_expr.h"
 #include "core/ops/kernels/conv_geometry.h"
@@ -46,7 +47,7 @@ void infer_conv_transpose(InferContext& context) {
   for (int i = 2; i < y.rank(); ++i) y[i] = Dim();
   if (is_known) {
     const auto axes = transposed_axes(context.node(), sizes, kernel);
-    for (int i = 2; i < y.rank(); ++i) y[i] = axes[static_cast<std::size_t>(i - 2)].input;
+    for (int i = 2; i < y.rank(); ++i) y[i] = at(axes, i - 2).input;
   }
   context.set_output(0, context.dtype(0), y);
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/at.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -46,15 +47,15 @@ std::vector<std::int64_t> keep(const std::vector<Box>& boxes, std::span<const do
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     if (scores[i] > limits.score) order.push_back(static_cast<std::int64_t>(i));
   }
-  const auto score = [&](std::int64_t i) { return scores[static_cast<std::size_t>(i)]; };
+  const auto score = [&](std::int64_t i) { return at(scores, i); };
   std::ranges::stable_sort(order, std::ranges::greater{}, score);
   std::vector<std::int64_t> kept;
   for (const std::int64_t candidate : order) {
     if (static_cast<std::int64_t>(kept.size()) >= limits.most) break;
-    const Box& box = boxes[static_cast<std::size_t>(candidate)];
+    const Box& box = at(boxes, candidate);
     const bool is_covered = std::ranges::any_of(kept, [&](std::int64_t other) {
       // As in f32, in which thresholds are given.
-      const double found = overlap(box, boxes[static_cast<std::size_t>(other)]);
+      const double found = overlap(box, at(boxes, other));
       return static_cast<float>(found) > static_cast<float>(limits.overlap);
     });
     if (!is_covered) kept.push_back(candidate);

@@ -1,4 +1,6 @@
 #include "core/ops/image/resize.h"
+
+#include "core/base/at.h"
 #include "core/ops/image/resize_lowering.h"
 #include "core/ops/kernels/window.h"
 #include "core/ops/registry.h"
@@ -18,10 +20,10 @@ void infer_resize_grad(InferContext& context) {
   context.require_rank(0, x.rank(), x.rank());
   if (!axes) return context.set_output(0, context.dtype(0), x);
   std::vector<std::int64_t> wanted = x.dims();
-  for (const ResizeAxis& axis : *axes) wanted[static_cast<std::size_t>(axis.axis)] = axis.output;
+  for (const ResizeAxis& axis : *axes) at(wanted, axis.axis) = axis.output;
   if (const SymShape* const dy = context.shape(0)) {
     for (int i = 0; i < x.rank(); ++i) {
-      const std::int64_t dim = wanted[static_cast<std::size_t>(i)];
+      const std::int64_t dim = at(wanted, i);
       if ((*dy)[i].is_known() && (*dy)[i].value() != dim) {
         context.fail(ErrorKind::shape, "dy is ", *dy, ", wanted ", dim, " in axis ", i);
       }

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/base/at.h"
 #include "core/ops/image/resize.h"
 #include "core/ops/lowering.h"
 
@@ -13,10 +14,10 @@ std::vector<double> matrix_of(const ResizeTable& table) {
   std::vector<double> matrix(static_cast<std::size_t>(table.output * table.input), 0.0);
   for (std::int64_t o = 0; o < table.output; ++o) {
     for (std::int64_t tap = 0; tap < table.taps; ++tap) {
-      const std::int64_t i = table.first[static_cast<std::size_t>(o)] + tap;
-      const double weight = table.weights[static_cast<std::size_t>(tap * table.output + o)];
+      const std::int64_t i = at(table.first, o) + tap;
+      const double weight = at(table.weights, tap * table.output + o);
       if (weight == 0) continue;  // its input may lie outside
-      matrix[static_cast<std::size_t>(o * table.input + i)] += weight;
+      at(matrix, o * table.input + i) += weight;
     }
   }
   return matrix;
@@ -26,7 +27,7 @@ std::vector<double> matrix_of(const ResizeTable& table) {
 Expr multiply_axis(const Expr& dy, int axis, const Expr& matrix) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(dy.rank()));
   std::iota(order.begin(), order.end(), 0);
-  std::swap(order[static_cast<std::size_t>(axis)], order.back());
+  std::swap(at(order, axis), order.back());
   return transpose(matmul(transpose(dy, order), matrix), order);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
+
 namespace graft {
 
 std::int64_t group_count(const Node& node, std::int64_t channels) {
@@ -46,14 +48,14 @@ ConvGeometry::ConvGeometry(const Node& node, const Shape& x, const Shape& w, con
          " do not fit together with group ", groups);
   }
   for (int i = 0; i < rank; ++i) {
-    WindowAxis axis = spatial[static_cast<std::size_t>(i)];
+    WindowAxis axis = at(spatial, i);
     if (y[i + 2] > axis.output) {
       fail(ErrorKind::shape, node.label(), ": output ", y, " has ", y[i + 2],
            " windows along spatial axis ", i, ", wanted at most ", axis.output);
     }
     is_complete = is_complete && y[i + 2] == axis.output;
     axis.output = y[i + 2];
-    if (rank <= 3) axes[static_cast<std::size_t>(3 - rank + i)] = axis;
+    if (rank <= 3) at(axes, 3 - rank + i) = axis;
   }
 }
 

@@ -91,12 +91,16 @@ void OnednnProgram::run(const Step& step, const KernelArgs& args) {
 }
 
 Kernel OnednnProgram::finish(KernelRequest& request) {
+  request.need_workspace(workspace_bytes());
+  return finish();
+}
+
+Kernel OnednnProgram::finish() {
   for (Step& step : steps_) {
     for (std::size_t i = 0; i < step.arguments.size(); ++i) {
       if (step.arguments[i].arg == DNNL_ARG_SCRATCHPAD) step.bindings[i].slot.at = bytes_;
     }
   }
-  request.need_workspace(bytes_ + scratchpad_bytes_);
   const auto steps = std::make_shared<const std::vector<Step>>(std::move(steps_));
   return [steps, constants = std::move(constants_)](const KernelArgs& args) {
     for (const Step& step : *steps) run(step, args);

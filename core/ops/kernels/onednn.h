@@ -88,8 +88,11 @@ class OnednnProgram {
   /// Appends a copy into another layout.
   void add_reorder(const dnnl::memory::desc& from, OnednnSlot source, const dnnl::memory::desc& to,
                    OnednnSlot target);
+  std::size_t workspace_bytes() const { return bytes_ + scratchpad_bytes_; }
   /// Tells the request how much workspace is needed and returns the kernel.
   Kernel finish(KernelRequest& request);
+  /// The same for a request that has been told.
+  Kernel finish();
 
  private:
   struct Binding {

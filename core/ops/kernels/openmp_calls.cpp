@@ -11,7 +11,9 @@
 #include "core/ops/kernels/openmp_calls.h"
 
 #include <algorithm>
+#include <atomic>
 
+#include "core/base/float_control_internal.h"
 #include "core/base/parallel.h"
 #include "core/base/team_internal.h"
 
@@ -26,12 +28,19 @@ thread_local int nested_teams = 0;  // a team within a team is its caller alone
 struct Region {
   void (*run)(void*);
   void* data;
+  bool is_watched = false;
+  std::atomic<bool> met_nan = false;  // of the other threads
 };
 thread_local Region region;  // of the team that this thread leads
 
 void run_region(void* of, int) {
-  const Region mine = *static_cast<const Region*>(of);
+  Region& mine = *static_cast<Region*>(of);
+  if (!mine.is_watched) return mine.run(mine.data);
+  const bool was_raised = nan_flag();  // a leader that takes another's piece has run its own
+  set_nan_flag(false);
   mine.run(mine.data);
+  if (nan_flag()) mine.met_nan.store(true, std::memory_order_relaxed);
+  set_nan_flag(was_raised);
 }
 
 /// The share of a thread of a static loop: `stretch` iterations every `stride`, from `next` on.
@@ -64,6 +73,24 @@ OnednnThreads::~OnednnThreads() {
   made_for = saved_;
 }
 
+bool NanWatch::is_possible() {
+  return kFlagsNan;
+}
+
+NanWatch::NanWatch() {
+  region.met_nan = false;
+  region.is_watched = true;
+  set_nan_flag(false);
+}
+
+NanWatch::~NanWatch() {
+  region.is_watched = false;
+}
+
+bool NanWatch::met_nan() const {
+  return nan_flag() || region.met_nan;
+}
+
 GRAFT_FOR_ONEDNN int gft_get_max_threads() {
   return made_for != 0 ? made_for : thread_count();
 }
@@ -85,7 +112,8 @@ GRAFT_FOR_ONEDNN void GRFT_parallel_start(void (*fn)(void*), void* data, unsigne
     ++nested_teams;
     return;
   }
-  region = {fn, data};
+  region.run = fn;
+  region.data = data;
   Team::own().open(threads == 0 ? gft_get_max_threads() : static_cast<int>(threads), run_region,
                    &region);
 }

@@ -13,6 +13,7 @@ namespace graft {
 /// The operations that reductions are made of. Each maps an element (some after subtracting a
 /// shift), combines two results, and finishes. `Part` is the type of short runs, `Acc` of long
 /// ones: f32 sums run in f64, integers modulo 2^64, which gives wrap-around in any narrower type.
+/// `Loop` is an operation that differs at most in how it finishes: one loop is compiled for both.
 namespace reducing {
 
 template <class T>
@@ -32,6 +33,7 @@ auto signed_value(Acc total) {
 
 template <class T>
 struct Sum {
+  using Loop = Sum;
   using Part = WidePart<T>;
   using Acc = WideAcc<T>;
   static constexpr bool kShifted = false;
@@ -69,6 +71,7 @@ struct Mean : Sum<T> {
 
 template <class T>
 struct L1 : Sum<T> {
+  using Loop = std::conditional_t<std::is_unsigned_v<T>, Sum<T>, L1>;
   template <class X, class S>
   static auto map(const X& x, const S&) {
     if constexpr (std::is_unsigned_v<T>) {
@@ -87,6 +90,7 @@ struct L1 : Sum<T> {
 
 template <class T>
 struct SumSquare : Sum<T> {
+  using Loop = SumSquare;
   template <class X, class S>
   static auto map(const X& x, const S&) {
     return x.template cast<typename Sum<T>::Part>().square();
@@ -108,6 +112,7 @@ struct LogSum : Sum<T> {
 /// The shift is the maximum, so that no exponential overflows.
 template <class T>
 struct LogSumExp : Sum<T> {
+  using Loop = LogSumExp;
   static constexpr bool kShifted = true;
   template <class X, class S>
   static auto map(const X& x, const S& shift) {
@@ -122,6 +127,7 @@ struct LogSumExp : Sum<T> {
 /// Floats in f64, so that a long product leaves the range later.
 template <class T>
 struct Product {
+  using Loop = Product;
   using Part = WideAcc<T>;
   using Acc = WideAcc<T>;
   static constexpr bool kShifted = false;
@@ -147,6 +153,7 @@ struct Product {
 /// NaN wins, as in NumPy and PyTorch.
 template <class T>
 struct Max {
+  using Loop = Max;
   using Part = T;
   using Acc = T;
   static constexpr bool kShifted = false;
@@ -172,6 +179,7 @@ struct Max {
 
 template <class T>
 struct Min : Max<T> {
+  using Loop = Min;
   template <class A>
   static A identity() {
     if constexpr (std::is_floating_point_v<A>) return std::numeric_limits<A>::infinity();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "core/ops/kernels/lanes.h"
 
@@ -28,14 +29,14 @@ class RegisterTile {
     });
   }
 
-  /// Writes row r to to(r), with `adds` added to what is there.
-  template <bool adds, class To>
-  void write(To&& to) const {
+  /// Writes finish(row r) to to(r), with `adds` added to what is there.
+  template <bool adds, class To, class Finish = std::identity>
+  void write(To&& to, const Finish& finish = {}) const {
     unroll<rows>([&]<int r>() {
       float* const row = to(r);
       unroll<kColumns>([&]<int i>() {
         float* const at = row + i * kRegisterLanes;
-        store(at, adds ? load<kRegisterLanes>(at) + sums_[r][i] : sums_[r][i]);
+        store(at, finish(adds ? load<kRegisterLanes>(at) + sums_[r][i] : sums_[r][i]));
       });
     });
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/infer.h"
 #include "core/ops/kernels/elementwise_samples.h"
 #include "core/ops/registry.h"
@@ -50,7 +51,7 @@ void check_link(const Node& chain, const Node& link) {
 void infer_chain(InferContext& context) {
   const std::unique_ptr<Graph> body = typed_body(context.node());
   for (int i = 0; i < context.node().output_count(); ++i) {
-    const ValueType& type = body->outputs()[static_cast<std::size_t>(i)]->type();
+    const ValueType& type = at(body->outputs(), i)->type();
     context.set_output(i, type.dtype, type.shape);
   }
 }
@@ -226,7 +227,7 @@ std::unique_ptr<Graph> typed_body(const Node& chain) {
   for (int i = 0; i < chain.input_count(); ++i) {
     const Value* const input = chain.input(i);
     if (input == nullptr) fail(ErrorKind::model, chain.label(), ": input ", i, " is missing");
-    body->inputs()[static_cast<std::size_t>(i)]->set_type(input->type());
+    at(body->inputs(), i)->set_type(input->type());
   }
   const Value* first = nullptr;
   for (const auto& link : body->nodes()) {

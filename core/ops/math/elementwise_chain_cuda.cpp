@@ -9,114 +9,14 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/base/at.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/factory_cuda.h"
-#include "core/ops/math/activation.h"
 #include "core/ops/math/elementwise_chain.h"
+#include "core/ops/math/link_rows_cuda.h"
 
 namespace graft {
 namespace {
-
-/// How an op becomes a link, with the attributes that are its parameters.
-struct LinkRow {
-  std::string_view op;
-  std::string_view domain;
-  LinkOp link;
-  std::string_view p = "";
-  float p_default = 0.0F;
-  std::string_view q = "";
-  float q_default = 0.0F;
-};
-
-constexpr std::array kLinkRows{
-    LinkRow{"Cast", "", LinkOp::copy},
-    LinkRow{"Add", "", LinkOp::add},
-    LinkRow{"Sub", "", LinkOp::subtract},
-    LinkRow{"Mul", "", LinkOp::multiply},
-    LinkRow{"Div", "", LinkOp::divide},
-    LinkRow{"Max", "", LinkOp::larger},
-    LinkRow{"Min", "", LinkOp::smaller},
-    LinkRow{"Sum", "", LinkOp::add},
-    LinkRow{"Neg", "", LinkOp::negate},
-    LinkRow{"Abs", "", LinkOp::absolute},
-    LinkRow{"Sqrt", "", LinkOp::square_root},
-    LinkRow{"Reciprocal", "", LinkOp::reciprocal},
-    LinkRow{"Exp", "", LinkOp::exponential},
-    LinkRow{"Log", "", LinkOp::logarithm},
-    LinkRow{"Erf", "", LinkOp::error_function},
-    LinkRow{"Sign", "", LinkOp::sign},
-    LinkRow{"Floor", "", LinkOp::floor},
-    LinkRow{"Ceil", "", LinkOp::ceiling},
-    LinkRow{"Round", "", LinkOp::round},
-    LinkRow{"Pow", "", LinkOp::power},
-    LinkRow{"Tanh", "", LinkOp::tanh},
-    LinkRow{"Sigmoid", "", LinkOp::sigmoid},
-    LinkRow{"Softplus", "", LinkOp::softplus},
-    LinkRow{"Softsign", "", LinkOp::softsign},
-    LinkRow{"Relu", "", LinkOp::relu},
-    LinkRow{"LeakyRelu", "", LinkOp::leaky_relu, "alpha", 0.01F},
-    LinkRow{"PRelu", "", LinkOp::prelu},
-    LinkRow{"ThresholdedRelu", "", LinkOp::thresholded_relu, "alpha", 1.0F},
-    LinkRow{"HardSigmoid", "", LinkOp::hard_sigmoid, "alpha", 0.2F, "beta", 0.5F},
-    LinkRow{"HardSwish", "", LinkOp::hard_swish},
-    LinkRow{"Gelu", "", LinkOp::gelu},
-    LinkRow{"Swish", "", LinkOp::swish, "alpha", 1.0F},
-    LinkRow{"Mish", "", LinkOp::mish},
-    LinkRow{"Elu", "", LinkOp::elu, "alpha", 1.0F},
-    LinkRow{"Selu", "", LinkOp::selu, "alpha", kSeluAlpha, "gamma", kSeluGamma},
-    LinkRow{"Celu", "", LinkOp::celu, "alpha", 1.0F},
-    LinkRow{"Asin", "", LinkOp::arc_sine},
-    LinkRow{"Acos", "", LinkOp::arc_cosine},
-    LinkRow{"Atan", "", LinkOp::arc_tangent},
-    LinkRow{"Sinh", "", LinkOp::hyperbolic_sine},
-    LinkRow{"Cosh", "", LinkOp::hyperbolic_cosine},
-    LinkRow{"Asinh", "", LinkOp::area_sine},
-    LinkRow{"Acosh", "", LinkOp::area_cosine},
-    LinkRow{"Atanh", "", LinkOp::area_tangent},
-    LinkRow{"Clip", "", LinkOp::clip},
-    LinkRow{"TanhGrad", kInternalDomain, LinkOp::tanh_gradient},
-    LinkRow{"SigmoidGrad", kInternalDomain, LinkOp::sigmoid_gradient},
-    LinkRow{"ReluGrad", kInternalDomain, LinkOp::relu_gradient},
-    LinkRow{"LeakyReluGrad", kInternalDomain, LinkOp::leaky_relu_gradient, "alpha", 0.01F},
-    LinkRow{"GeluGrad", kInternalDomain, LinkOp::gelu_gradient},
-    LinkRow{"SwishGrad", kInternalDomain, LinkOp::swish_gradient, "alpha", 1.0F},
-    LinkRow{"MishGrad", kInternalDomain, LinkOp::mish_gradient},
-    LinkRow{"HardSwishGrad", kInternalDomain, LinkOp::hard_swish_gradient},
-    LinkRow{"Equal", "", LinkOp::equal},
-    LinkRow{"Less", "", LinkOp::less},
-    LinkRow{"LessOrEqual", "", LinkOp::less_or_equal},
-    LinkRow{"Greater", "", LinkOp::greater},
-    LinkRow{"GreaterOrEqual", "", LinkOp::greater_or_equal},
-    LinkRow{"And", "", LinkOp::both},
-    LinkRow{"Or", "", LinkOp::either},
-    LinkRow{"Xor", "", LinkOp::one_of},
-    LinkRow{"Not", "", LinkOp::invert},
-    LinkRow{"IsNaN", "", LinkOp::is_nan},
-    LinkRow{"Where", "", LinkOp::choose},
-};
-
-bool is_variadic(const Node& node) {
-  return node.is("Max") || node.is("Min") || node.is("Sum");
-}
-
-std::optional<ChainLink> link_of(const Node& node) {
-  const auto row = std::ranges::find_if(kLinkRows, [&](const LinkRow& one) {
-    return one.op == node.op_type() && one.domain == node.domain();
-  });
-  if (row == kLinkRows.end()) return std::nullopt;
-  ChainLink link{.op = row->link};
-  if (is_variadic(node)) {
-    if (node.input_count() > 2) return std::nullopt;
-    if (node.input_count() == 1) link.op = LinkOp::copy;
-  }
-  const Attributes& a = node.attributes;
-  if (!row->p.empty()) link.p = a.get_float(row->p, row->p_default);
-  if (!row->q.empty()) link.q = a.get_float(row->q, row->q_default);
-  const bool is_tanh = a.get_string("approximate", "none") == "tanh";
-  if (is_tanh && link.op == LinkOp::gelu) link.op = LinkOp::gelu_tanh;
-  if (is_tanh && link.op == LinkOp::gelu_gradient) link.op = LinkOp::gelu_tanh_gradient;
-  return link;
-}
 
 std::optional<ChainType> chain_type(DType dtype) {
   switch (dtype) {
@@ -173,6 +73,12 @@ class ChainBuilder {
     add_literal(nullptr, kInfinity);
   }
 
+  /// Before the links as well: by what a Mean divides its sum.
+  void add_divisor(int count) {
+    divisor_ = static_cast<std::int16_t>(chain_.program.slot_count);
+    add_literal(nullptr, static_cast<float>(count));
+  }
+
   /// To be called for every node, in order, before the first `add_link`.
   void count_reads(const Node& node) {
     for (const Value* input : node.inputs()) ++reads_[input];
@@ -199,6 +105,41 @@ class ChainBuilder {
     link->rounds_to_bf16 = type_of(node.output(0)->dtype()) == ChainType::bf16;
     slots_[node.output(0)] = link->to;
     program.links[program.link_count++] = *link;
+  }
+
+  /// Of a node that stands alone: Max, Min, Sum or Mean, one operand after the other.
+  void add_fold(const Node& node) {
+    ChainLink link = *link_of(node);
+    link.to = take_slot();
+    link.x = slots_.at(node.input(0));
+    for (int i = 1; i < node.input_count(); ++i) {
+      if (chain_.program.link_count == Program::kMostLinks) throw DoesNotFit{};
+      link.y = slots_.at(node.input(i));
+      link.rounds_to_bf16 = false;  // the result is, where it is stored
+      chain_.program.links[chain_.program.link_count++] = link;
+      link.x = link.to;
+    }
+    if (divisor_ >= 0) {
+      chain_.program.links[chain_.program.link_count++] = {
+          .op = LinkOp::divide, .x = link.x, .y = divisor_, .to = link.to};
+    }
+    slots_[node.output(0)] = link.to;
+  }
+  /// Of one that stands alone: ClipGrad, dy where x is within the bounds.
+  void add_clip_gradient(const Node& node) {
+    Program& program = chain_.program;
+    const auto bound = [&](int i, std::int16_t otherwise) {
+      return node.input(i) == nullptr ? otherwise : slots_.at(node.input(i));
+    };
+    const std::int16_t to = take_slot();
+    program.links[program.link_count++] = {.op = LinkOp::within,
+                                           .x = slots_.at(node.input(0)),
+                                           .y = bound(2, lowest_),
+                                           .z = bound(3, highest_),
+                                           .to = to};
+    program.links[program.link_count++] = {
+        .op = LinkOp::relu_gradient, .x = to, .y = slots_.at(node.input(1)), .to = to};
+    slots_[node.output(0)] = to;
   }
 
   void add_result(const Value* value, DType dtype) {
@@ -292,13 +233,20 @@ class ChainBuilder {
   std::vector<std::int16_t> free_;
   std::int16_t lowest_ = -1;
   std::int16_t highest_ = -1;
+  std::int16_t divisor_ = -1;
 };
 
-bool lacks_bound(const Node& node) {
-  return node.op_type() == "Clip" && (node.input(1) == nullptr || node.input(2) == nullptr);
+bool is_clip_gradient(const Node& node) {
+  return node.is("ClipGrad", kInternalDomain);
 }
 
-/// The op itself.
+bool lacks_bound(const Node& node) {
+  const int first = is_clip_gradient(node) ? 2 : 1;
+  return (node.is("Clip") || is_clip_gradient(node)) &&
+         (node.input(first) == nullptr || node.input(first + 1) == nullptr);
+}
+
+/// The op itself, in as many links as it takes.
 PreparedChain single_link(const KernelRequest& request) {
   const Node& node = request.node();
   ChainBuilder builder(request.output().shape);
@@ -306,9 +254,16 @@ PreparedChain single_link(const KernelRequest& request) {
     if (request.has_input(i)) builder.add_input(node.input(i), request.input(i), i);
   }
   if (lacks_bound(node)) builder.add_infinities();
-  builder.count_reads(node);
-  builder.keep(node.output(0));
-  builder.add_link(node);
+  if (node.is("Mean")) builder.add_divisor(request.input_count());
+  if (is_clip_gradient(node)) {
+    builder.add_clip_gradient(node);
+  } else if (is_fold(node)) {
+    builder.add_fold(node);
+  } else {
+    builder.count_reads(node);
+    builder.keep(node.output(0));
+    builder.add_link(node);
+  }
   builder.add_result(node.output(0), request.output().dtype);
   return builder.finish();
 }
@@ -317,7 +272,7 @@ PreparedChain single_link(const KernelRequest& request) {
 PreparedChain all_links(const KernelRequest& request, const Graph& body) {
   ChainBuilder builder(request.output().shape);
   for (int i = 0; i < request.input_count(); ++i) {
-    builder.add_input(body.inputs()[static_cast<std::size_t>(i)], request.input(i), i);
+    builder.add_input(at(body.inputs(), i), request.input(i), i);
   }
   for (const Value* constant : body.initializers()) {
     if (constant->initializer().size() != 1) throw DoesNotFit{};
@@ -340,21 +295,30 @@ Kernel kernel_of(PreparedChain chain, cudaStream_t stream) {
     ChainProgram program = shared->program;
     for (std::size_t k = 0; k < shared->inputs.size(); ++k) {
       const int input = shared->inputs[k];
-      if (input >= 0) program.operands[k].data = args.inputs[static_cast<std::size_t>(input)];
+      if (input >= 0) program.operands[k].data = at(args.inputs, input);
     }
     for (int k = 0; k < program.result_count; ++k) {
-      program.results[k].data = args.outputs[static_cast<std::size_t>(k)];
+      program.results[k].data = at(args.outputs, k);
     }
     run_chain(program, stream);
   };
 }
 
-Kernel make_link(KernelRequest& request) {
+Kernel make_single(KernelRequest& request) {
   try {
     return kernel_of(single_link(request), as_cuda(request.device()).stream());
   } catch (const DoesNotFit&) {
     return {};
   }
+}
+
+/// An op that may be a part of a chain.
+Kernel make_link(KernelRequest& request) {
+  return is_fold(request.node()) ? Kernel() : make_single(request);
+}
+
+Kernel make_fold(KernelRequest& request) {
+  return is_fold(request.node()) ? make_single(request) : Kernel();
 }
 
 Kernel make_chain(KernelRequest& request) {
@@ -369,12 +333,18 @@ Kernel make_chain(KernelRequest& request) {
 }  // namespace
 
 void register_elementwise_chain_cuda(KernelRegistry& registry) {
-  for (const LinkRow& row : kLinkRows) {
+  for (const LinkRow& row : link_rows()) {
     add_cuda_kernels(registry, kDeviceChainKernel, {{row.op, make_link, row.domain}});
   }
   add_cuda_kernels(registry, kDeviceChainKernel,
                    {{"ElementwiseChain", make_chain, kInternalDomain},
                     {"UpdateChain", make_chain, kInternalDomain}});
+  add_cuda_kernels(registry, "links",
+                   {{"Max", make_fold},
+                    {"Min", make_fold},
+                    {"Sum", make_fold},
+                    {"Mean", make_fold},
+                    {"ClipGrad", make_single, kInternalDomain}});
 }
 
 }  // namespace graft

@@ -104,6 +104,12 @@ __device__ Four apply(const ChainLink& one, const Four& x4, const Four& y4, cons
       return link::each(x4, y4, z4, [](float x, float, float) { return acosf(x); });
     case LinkOp::arc_tangent:
       return link::each(x4, y4, z4, [](float x, float, float) { return atanf(x); });
+    case LinkOp::sine:
+      return link::each(x4, y4, z4, [](float x, float, float) { return sine_cosine(x).sine; });
+    case LinkOp::cosine:
+      return link::each(x4, y4, z4, [](float x, float, float) { return sine_cosine(x).cosine; });
+    case LinkOp::tangent:
+      return link::each(x4, y4, z4, [](float x, float, float) { return link::tangent(x); });
     case LinkOp::hyperbolic_sine:
       return link::each(x4, y4, z4, [](float x, float, float) { return sinhf(x); });
     case LinkOp::hyperbolic_cosine:
@@ -165,6 +171,9 @@ __device__ Four apply(const ChainLink& one, const Four& x4, const Four& y4, cons
       return link::each(x4, y4, z4, [](float x, float, float) { return link::truth(x != x); });
     case LinkOp::choose:
       return link::each(x4, y4, z4, [](float x, float y, float z) { return x != 0.0F ? y : z; });
+    case LinkOp::within:
+      return link::each(x4, y4, z4,
+                        [](float x, float y, float z) { return link::truth(x >= y && x <= z); });
   }
   return x4;
 }

@@ -48,6 +48,9 @@ enum class LinkOp : std::int16_t {
   arc_sine,
   arc_cosine,
   arc_tangent,
+  sine,
+  cosine,
+  tangent,
   hyperbolic_sine,
   hyperbolic_cosine,
   area_sine,
@@ -74,6 +77,7 @@ enum class LinkOp : std::int16_t {
   invert,
   is_nan,
   choose,
+  within,
 };
 
 /// One op of a chain. Operands and result are slots: places where each thread keeps a value.

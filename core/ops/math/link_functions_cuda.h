@@ -2,6 +2,7 @@
 
 #include <simt.h>
 
+#include "core/device/cuda/trigonometry.h"
 #include "core/ops/math/elementwise_chain_cuda.h"
 
 namespace graft {
@@ -65,6 +66,10 @@ __device__ inline float softplus(float x) {
 __device__ inline float clip(float x, float low, float high) {
   const float above = x < low ? low : x;
   return above > high ? high : above;
+}
+__device__ inline float tangent(float x) {
+  const SineCosine<float> at = sine_cosine(x);
+  return at.sine / at.cosine;
 }
 __device__ inline float truth(bool x) {
   return x ? 1.0F : 0.0F;

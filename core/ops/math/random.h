@@ -11,7 +11,8 @@ namespace graft {
 
 /// Where the random numbers of a node come from. With a `seed` attribute: MT19937 seeded with seed
 /// + the run's step, whose numbers NumPy's RandomState and so the ONNX reference give. Without:
-/// Philox, by the node's id and the step, which threads can share.
+/// Philox, by the node's id and the step, which threads can share; the number of an element is the
+/// one at its index.
 struct RandomSource {
   std::uint64_t seed = 0;
   std::uint64_t op_id = 0;
@@ -52,6 +53,11 @@ class RandomNumbers {
   /// In [0, 1).
   double uniform() {
     return is_twister_ ? twister_uniform(twister_) : philox_.uniform_double(index_++);
+  }
+  /// The same for an element: the twister's next, Philox's at that index.
+  double uniform_at(std::int64_t index) {
+    return is_twister_ ? twister_uniform(twister_)
+                       : philox_.uniform_double(static_cast<std::uint64_t>(index));
   }
   /// Standard normal; of the twister by Marsaglia's polar method, as NumPy's randn.
   double normal();

@@ -37,10 +37,11 @@ Kernel make_uniform(KernelRequest& request) {
                     [](RandomNumbers& numbers) { return numbers.uniform(); });
 }
 
-/// The side of the unit interval that means 1 is NumPy's, which inverts the rarer outcome.
-bool is_one(double p, RandomNumbers& numbers) {
+/// The side of the unit interval that means 1 is NumPy's, which inverts the rarer outcome, and
+/// takes no number where there is no choice.
+bool is_one(double p, std::int64_t index, RandomNumbers& numbers) {
   if (!(p > 0.0)) return false;
-  const double u = numbers.uniform();
+  const double u = numbers.uniform_at(index);
   return p <= 0.5 ? u > 1.0 - p : u <= p;
 }
 
@@ -52,7 +53,7 @@ Kernel make_bernoulli(KernelRequest& request) {
                 size = request.shape().size()](const KernelArgs& args) {
         RandomNumbers numbers(source, args.run->step);
         for (std::int64_t i = 0; i < size; ++i) {
-          const bool one = is_one(static_cast<double>(args.input<T>(0)[i]), numbers);
+          const bool one = is_one(static_cast<double>(args.input<T>(0)[i]), i, numbers);
           args.output<R>()[i] = static_cast<R>(one ? 1.0F : 0.0F);
         }
       };

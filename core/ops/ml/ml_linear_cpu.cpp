@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/ml/ml_rows.h"
 #include "core/ops/registry.h"
 
@@ -29,8 +30,7 @@ struct Affine {
   template <class T>
   void operator()(const T* x, double* scores) const {
     for (std::int64_t r = 0; r < rows; ++r) {
-      scores[r] =
-          offsets[static_cast<std::size_t>(r)] + dot(x, weights.data() + r * features, features);
+      scores[r] = at(offsets, r) + dot(x, weights.data() + r * features, features);
     }
   }
 };
@@ -71,7 +71,7 @@ Kernel make_linear_classifier(KernelRequest& request) {
     }
     const std::int64_t best = std::max_element(scores, scores + classes) - scores;
     apply(transform, scores, static_cast<std::size_t>(classes));
-    write_result(args, i, labels[static_cast<std::size_t>(best)], scores, classes);
+    write_result(args, i, at(labels, best), scores, classes);
   };
   Kernel kernel;
   visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {

@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/base/at.h"
 #include "core/base/parallel.h"
 #include "core/ops/ml/ml_scores.h"
 #include "core/ops/ml/ml_tree.h"
@@ -36,7 +37,7 @@ struct Reducer {
       if (aggregate == Aggregate::average && !trees.roots.empty()) {
         scores[i] /= static_cast<double>(trees.roots.size());
       }
-      if (!base.empty()) scores[i] += base[static_cast<std::size_t>(i)];
+      if (!base.empty()) scores[i] += at(base, i);
     }
   }
 
@@ -129,7 +130,7 @@ Kernel make_tree_ensemble(KernelRequest& request) {
   static constexpr std::array<PostTransform, 5> kOrder{
       PostTransform::none, PostTransform::softmax, PostTransform::logistic,
       PostTransform::softmax_zero, PostTransform::probit};
-  const PostTransform chosen = kOrder[static_cast<std::size_t>(transform)];
+  const PostTransform chosen = at(kOrder, transform);
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = tree_kernel<T>(request, reducer, write_row<T>(chosen, reducer.targets));
@@ -171,7 +172,7 @@ struct Decision {
     }
     const std::int64_t best = std::max_element(scores, scores + labels.size()) - scores;
     apply(transform, scores, labels.size());
-    write(args, i, labels[static_cast<std::size_t>(best)], scores, classes);
+    write(args, i, at(labels, best), scores, classes);
   }
 
  private:

@@ -1,3 +1,4 @@
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
@@ -39,7 +40,7 @@ std::vector<Expr> expand_center_crop_pad(const Node& node, Builder& builder) {
   std::vector<std::int64_t> pads;
   for (int axis = 0; axis < x.rank(); ++axis) pads.push_back((y[axis] - x[axis]) / 2);
   for (int axis = 0; axis < x.rank(); ++axis) {
-    pads.push_back(y[axis] - x[axis] - pads[static_cast<std::size_t>(axis)]);
+    pads.push_back(y[axis] - x[axis] - at(pads, axis));
   }
   return {call("Pad", {builder.expr(node.input(0)), constant_ints(builder, pads)})};
 }

@@ -1,5 +1,6 @@
 #include "core/ops/move/col2im.h"
 
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
@@ -14,7 +15,7 @@ BlockGeometry::BlockGeometry(const Node& node, const std::vector<std::int64_t>& 
   }
   const WindowAttributes window(node, block);
   for (int i = 0; i < window.rank(); ++i) {
-    const std::int64_t size = image[static_cast<std::size_t>(i)];
+    const std::int64_t size = at(image, i);
     if (size < 0) fail(ErrorKind::shape, node.label(), ": image_shape holds ", size);
     axes.push_back(window.axis(i, size));
     taps = checked_multiply(taps, axes.back().kernel);

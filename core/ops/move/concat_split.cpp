@@ -1,4 +1,6 @@
 #include "core/ops/move/concat_split.h"
+
+#include "core/base/at.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -110,7 +112,7 @@ void infer_split(InferContext& context) {
   if ((*shape)[axis].is_known()) sizes = split_sizes(node, (*shape)[axis].value());
   for (int i = 0; i < count; ++i) {
     SymShape piece = *shape;
-    piece[axis] = sizes ? Dim((*sizes)[static_cast<std::size_t>(i)]) : Dim();
+    piece[axis] = sizes ? Dim(at(*sizes, i)) : Dim();
     context.set_output(i, dtype, std::move(piece));
   }
 }
@@ -145,7 +147,7 @@ std::vector<Expr> split_rule(const Gradient& g) {
     }
     if (!sizes) fail(ErrorKind::unsupported, g.node().label(), ": sizes are not known");
     std::vector<std::int64_t> dims = shape.dims();
-    dims[static_cast<std::size_t>(axis)] = (*sizes)[static_cast<std::size_t>(i)];
+    at(dims, axis) = at(*sizes, i);
     pieces.push_back(expand(constant_like(g.x(), 0.0), Shape(std::move(dims))));
   }
   return {call("Concat", pieces, {{"axis", axis}})};

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -47,7 +48,7 @@ void infer_tile(InferContext& context) {
   if (!repeats) return context.set_output(0, dtype, unknown_dims(shape->rank()));
   SymShape result = *shape;
   for (int axis = 0; axis < result.rank(); ++axis) {
-    const std::int64_t repeat = (*repeats)[static_cast<std::size_t>(axis)];
+    const std::int64_t repeat = at(*repeats, axis);
     Dim& dim = result[axis];
     if (repeat < 0) context.fail(ErrorKind::shape, "repeats holds ", repeat);
     if (dim.is_known()) {

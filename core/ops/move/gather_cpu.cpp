@@ -6,17 +6,10 @@
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/gather.h"
 #include "core/ops/move/gather_layout.h"
+#include "core/ops/move/scatter_reduction.h"
 #include "core/ops/registry.h"
 
 namespace graft {
-
-ScatterReduction reduction_of(const KernelRequest& request) {
-  const std::string name = request.attributes().get_string("reduction", "none");
-  if (name == "add") return ScatterReduction::add;
-  if (name == "mul") return ScatterReduction::mul;
-  if (name == "max") return ScatterReduction::max;
-  return name == "min" ? ScatterReduction::min : ScatterReduction::none;
-}
 
 namespace {
 

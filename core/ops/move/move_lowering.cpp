@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/base/at.h"
 #include "core/ops/lowering.h"
 #include "core/ops/move/slice.h"
 
@@ -23,7 +24,7 @@ Ints brought_forward(int rank, int first, int count) {
 Ints inverse(const Ints& order) {
   Ints result(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    result[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+    at(result, order[i]) = static_cast<std::int64_t>(i);
   }
   return result;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/at.h"
 #include "core/ops/move/nonzero.h"
 #include "core/ops/registry.h"
 #include "core/tensor/slices.h"
@@ -34,7 +35,7 @@ std::vector<Datum> nonzero(const DynamicCall& call) {
   std::vector<std::int64_t> y;
   const std::vector<std::int64_t> strides = x.shape().strides();
   for (int axis = 0; axis < x.rank(); ++axis) {
-    const std::int64_t stride = strides[static_cast<std::size_t>(axis)];
+    const std::int64_t stride = at(strides, axis);
     for (const std::int64_t at : positions) y.push_back(at / stride % x.shape()[axis]);
   }
   return {Tensor::from({x.rank(), count}, y)};
@@ -121,8 +122,7 @@ Groups group(const Entries<T>& entries, bool sorted) {
   groups.inverse.resize(order.size());
   for (const auto& one : members) {
     for (const std::int64_t entry : one) {
-      groups.inverse[static_cast<std::size_t>(entry)] =
-          static_cast<std::int64_t>(groups.first.size());
+      at(groups.inverse, entry) = static_cast<std::int64_t>(groups.first.size());
     }
     groups.first.push_back(one.front());
     groups.counts.push_back(static_cast<std::int64_t>(one.size()));

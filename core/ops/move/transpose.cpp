@@ -1,3 +1,4 @@
+#include "core/base/at.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -7,7 +8,7 @@ namespace {
 /// Axes in their new order; the reversed order without the attribute.
 std::vector<std::int64_t> permutation_of(const Node& node, int rank) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(rank));
-  for (int i = 0; i < rank; ++i) order[static_cast<std::size_t>(i)] = rank - 1 - i;
+  for (int i = 0; i < rank; ++i) at(order, i) = rank - 1 - i;
   return node.attributes.get_ints("perm", order);
 }
 
@@ -37,7 +38,7 @@ std::vector<Expr> transpose_rule(const Gradient& g) {
   std::vector<std::int64_t> inverse(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::int64_t axis = order[i] < 0 ? order[i] + rank : order[i];
-    inverse[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(i);
+    at(inverse, axis) = static_cast<std::int64_t>(i);
   }
   return {transpose(g.dy(), inverse)};
 }

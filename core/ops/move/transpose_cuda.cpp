@@ -1,3 +1,4 @@
+#include "core/base/at.h"
 #include "core/ops/kernels/factory_cuda.h"
 #include "core/ops/kernels/strided_cuda.h"
 
@@ -12,8 +13,8 @@ Kernel make_transpose(KernelRequest& request) {
   const std::vector<std::int64_t> strides = x.strides();
   std::vector<std::int64_t> source;
   for (int i = 0; i < rank; ++i) {
-    const std::int64_t axis = order.empty() ? rank - 1 - i : order[static_cast<std::size_t>(i)];
-    source.push_back(strides[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)]);
+    const std::int64_t axis = order.empty() ? rank - 1 - i : at(order, i);
+    source.push_back(at(strides, axis < 0 ? axis + rank : axis));
   }
   return device_strided_kernel(request, DeviceStridedCopy(y.dims(), y.strides(), source));
 }

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/base/at.h"
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
@@ -83,8 +84,8 @@ void sum_channels(const ChannelView& view, const Block& block, PerChannel<double
         sum_b += g(i, j);
       }
     }
-    a[static_cast<std::size_t>(j)] = sum_a;
-    b[static_cast<std::size_t>(j)] = sum_b;
+    at(a, j) = sum_a;
+    at(b, j) = sum_b;
   }
 }
 
@@ -101,7 +102,7 @@ void batch_statistics(const ChannelView& view, const Block& block, const T* x, S
   PerChannel<double> unused;
   sum_channels(
       view, block, s.mean, unused, [&](auto i, auto) { return static_cast<double>(x[i]); }, none);
-  for (std::int64_t j = 0; j < block.count; ++j) s.mean[static_cast<std::size_t>(j)] *= share;
+  for (std::int64_t j = 0; j < block.count; ++j) at(s.mean, j) *= share;
   const double* const mean = s.mean.data();
   sum_channels(
       view, block, s.variance, unused,
@@ -110,7 +111,7 @@ void batch_statistics(const ChannelView& view, const Block& block, const T* x, S
         return difference * difference;
       },
       none);
-  for (std::int64_t j = 0; j < block.count; ++j) s.variance[static_cast<std::size_t>(j)] *= share;
+  for (std::int64_t j = 0; j < block.count; ++j) at(s.variance, j) *= share;
 }
 
 /// y = (x - mean) * scale / sqrt(variance + epsilon) + bias; x and y may be one.
@@ -145,7 +146,7 @@ void mix(const ChannelView& view, const Block& block, double momentum,
   if (result == nullptr) return;
   for (std::int64_t j = 0; j < block.count; ++j) {
     const auto old = static_cast<double>(running[block.first + j]);
-    const double fresh = batch[static_cast<std::size_t>(j)] * factor;
+    const double fresh = at(batch, j) * factor;
     const double mixed = view.count() == 0 ? old : old * momentum + fresh * (1.0 - momentum);
     result[block.first + j] = static_cast<T>(mixed);
   }
@@ -243,14 +244,13 @@ void differentiate(const ChannelView& view, const FusedActivation& activation, c
   const T* const mean = args.input<T>(3) + block.first;
   PerChannel<T> forward_slopes{};
   for (std::int64_t j = 0; activation.is_on && j < block.count; ++j) {
-    forward_slopes[static_cast<std::size_t>(j)] =
-        args.input<T>(2)[block.first + j] * args.input<T>(4)[block.first + j];
+    at(forward_slopes, j) = args.input<T>(2)[block.first + j] * args.input<T>(4)[block.first + j];
   }
   const T* const bias = args.input<T>(5) == nullptr ? nullptr : args.input<T>(5) + block.first;
   // dy where a fused activation lets it pass: what was normalized is computed again.
   const auto passed = [&](auto i, auto j) {
     if (!activation.is_on) return dy[i];
-    const T normalized = (x[i] - mean[j]) * forward_slopes[static_cast<std::size_t>(j)] + bias[j];
+    const T normalized = (x[i] - mean[j]) * at(forward_slopes, j) + bias[j];
     return activation.passes(normalized) ? dy[i] : T(0);
   };
   PerChannel<double> sums;

@@ -131,6 +131,7 @@ void register_scaled_norm(OpRegistry& registry) {
                 .outputs = {{"output"}},
                 .attributes = {{"axis", AttributeType::integer}, {"p", AttributeType::integer}},
                 .infer = infer_lp_norm,
+                .weights = {0},
                 .backward = Decomposition{expand_lp_norm},
                 .samples = lp_norm_samples});
   registry.add({.name = "MeanVarianceNormalization",

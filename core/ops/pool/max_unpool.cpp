@@ -1,3 +1,4 @@
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/kernels/window.h"
 #include "core/ops/registry.h"
@@ -51,7 +52,7 @@ void infer_max_unpool(InferContext& context) {
   const auto given = context.constant_ints(2);
   SymShape y = unknown_dims(x->rank());
   for (int axis = 0; given && axis < y.rank(); ++axis) {
-    const std::int64_t size = (*given)[static_cast<std::size_t>(axis)];
+    const std::int64_t size = at(*given, axis);
     const bool too_small = least[axis].is_known() && size < least[axis].value();
     const bool grows = axis < 2 && least[axis].is_known() && size != least[axis].value();
     if (size < 0 || too_small || grows) {

@@ -1,4 +1,6 @@
 #include "core/ops/product/quantize.h"
+
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
@@ -58,9 +60,9 @@ ScaleLayout::ScaleLayout(const Node& node, const Shape& x, const Shape& scale) {
   block = node.attributes.get_int("block_size", 0);
   if (block < 1) refuse("wanted a block_size");
   std::vector<std::int64_t> wanted = x.dims();
-  wanted[static_cast<std::size_t>(axis_index)] = axis / block + (axis % block != 0 ? 1 : 0);
+  at(wanted, axis_index) = axis / block + (axis % block != 0 ? 1 : 0);
   if (scale.dims() != wanted) refuse("wanted ", Shape(wanted), " for blocks of ", block);
-  outer_step = wanted[static_cast<std::size_t>(axis_index)] * inner;
+  outer_step = at(wanted, axis_index) * inner;
   axis_step = inner;
   inner_step = 1;
 }
@@ -144,7 +146,7 @@ Expr spread(const Expr& scale, const ScaleLayout& layout, const Shape& x, DType 
   if (layout.is_one()) return reshape(floats, {});
   if (!layout.is_blocked()) {
     std::vector<std::int64_t> dims(static_cast<std::size_t>(x.rank()), 1);
-    dims[static_cast<std::size_t>(layout.axis_index)] = layout.axis;
+    at(dims, layout.axis_index) = layout.axis;
     return reshape(floats, Shape(std::move(dims)));
   }
   std::vector<std::int64_t> blocks;

@@ -1,3 +1,4 @@
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/kernels/conv_expr.h"
 #include "core/ops/kernels/conv_geometry.h"
@@ -17,7 +18,7 @@ Expr along(const Expr& parameters, int axis, int rank) {
   if (parameters.shape().size() == 1) return reshape(parameters, {});
   if (parameters.rank() != 1) return parameters;
   std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
-  dims[static_cast<std::size_t>(axis)] = parameters.shape()[0];
+  at(dims, axis) = parameters.shape()[0];
   return reshape(parameters, Shape(std::move(dims)));
 }
 

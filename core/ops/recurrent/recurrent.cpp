@@ -1,5 +1,6 @@
 #include "core/ops/recurrent/recurrent.h"
 
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/cost.h"
 #include "core/ops/registry.h"
@@ -197,7 +198,7 @@ std::vector<Expr> training_rule(const Gradient& g) {
   std::vector<Expr> results(kP + 1);
   for (std::size_t i = 0; i < kInputs.size(); ++i) {
     if (Value* const value = node->output(static_cast<int>(i))) {
-      results[static_cast<std::size_t>(kInputs[i])] = g.builder().expr(value);
+      at(results, kInputs[i]) = g.builder().expr(value);
     }
   }
   return results;

@@ -5,6 +5,7 @@
 //
 // Long: BackwardDirection, for its steps work on the buffers that its constructor lays out; parts
 // would hand all of them to one another.
+#include "core/base/at.h"
 #include "core/ops/recurrent/recurrent_run.h"
 
 namespace graft {
@@ -32,11 +33,11 @@ void sum_columns(std::int64_t rows, std::int64_t columns, T* out, const Element&
       std::array<double, kTile> sums{};
       for (std::int64_t i = 0; i < rows; ++i) {
         for (std::int64_t j = 0; j < width; ++j) {
-          sums[static_cast<std::size_t>(j)] += static_cast<double>(element(i, start + j));
+          at(sums, j) += static_cast<double>(element(i, start + j));
         }
       }
       for (std::int64_t j = 0; j < width; ++j) {
-        out[start + j] = static_cast<T>(sums[static_cast<std::size_t>(j)]);
+        out[start + j] = static_cast<T>(at(sums, j));
       }
     }
   });

@@ -1,5 +1,7 @@
 #include "core/ops/recurrent/recurrent_run.h"
 
+#include "core/base/at.h"
+
 namespace graft::recurrent {
 
 Chains divide_samples(const RecurrentSizes& sizes, std::int64_t gate_columns) {
@@ -31,7 +33,7 @@ Kernel run_directions(std::vector<DirectionWork> directions, bool at_once) {
           at_once](const KernelArgs& args) {
     for (const DirectionWork& work : directions) work.begin(args);
     parallel_for(count, at_once ? 1 : count, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) chains[static_cast<std::size_t>(i)](args);
+      for (std::int64_t i = first; i < last; ++i) at(chains, i)(args);
     });
     for (const DirectionWork& work : directions) work.end(args);
   };

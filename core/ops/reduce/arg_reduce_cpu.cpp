@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/at.h"
 #include "core/base/parallel.h"
 #include "core/ops/reduce/arg_reduce.h"
 #include "core/ops/registry.h"
@@ -29,8 +30,8 @@ Kernel arg_kernel(const AxisLoop& loop) {
       for (std::int64_t i = 1; i < loop.axis; ++i) {
         const T* const row = x + i * loop.inner;
         for (std::int64_t j = 0; j < width; ++j) {
-          const bool better = replaces<kLargest, kLast>(row[j], best[static_cast<std::size_t>(j)]);
-          best[static_cast<std::size_t>(j)] = better ? row[j] : best[static_cast<std::size_t>(j)];
+          const bool better = replaces<kLargest, kLast>(row[j], at(best, j));
+          at(best, j) = better ? row[j] : at(best, j);
           y[j] = better ? i : y[j];
         }
       }

@@ -82,37 +82,17 @@ struct Tasks {
   std::int64_t grain;
 };
 
+/// The loops of a reduction: all but how it finishes.
 template <class Op, class T>
-class Reducer {
+class Accumulator {
  public:
   using Part = typename Op::Part;
   using Acc = typename Op::Acc;
 
-  explicit Reducer(const ReduceLoop& loop) : loop_(loop), tasks_(loop) {}
+  explicit Accumulator(const ReduceLoop& loop) : loop_(loop), tasks_(loop) {}
 
-  std::size_t workspace_bytes() const {
-    if (tasks_.splits == 1) return 0;
-    return static_cast<std::size_t>(tasks_.count * tasks_.splits * tasks_.slots) * sizeof(Acc);
-  }
-
-  /// For an operation with a shift, y holds one shift an output and is overwritten.
-  void run(const T* x, T* y, Acc* workspace) const {
-    const std::int64_t pieces = tasks_.count * tasks_.splits;
-    parallel_for(pieces, tasks_.grain, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t piece = first; piece < last; ++piece) {
-        const std::int64_t split = piece % tasks_.splits;
-        Acc local[kTile];
-        Acc* const total = workspace_bytes() > 0 ? workspace + piece * tasks_.slots : local;
-        accumulate(piece / tasks_.splits, split * loop_.length() / tasks_.splits,
-                   (split + 1) * loop_.length() / tasks_.splits, x, y, total);
-        if (tasks_.splits == 1) finish(piece, total, y);
-      }
-    });
-    if (tasks_.splits > 1) join(workspace, y);
-  }
-
- private:
-  std::int64_t first_column(std::int64_t task) const { return task % tasks_.tiles * kTile; }
+  const ReduceLoop& loop() const { return loop_; }
+  const Tasks& tasks() const { return tasks_; }
   std::int64_t width(std::int64_t task) const {
     return std::min(kTile, loop_.columns - first_column(task));
   }
@@ -120,9 +100,9 @@ class Reducer {
     return task / tasks_.tiles * loop_.columns + first_column(task);
   }
 
-  /// Reduces positions [first, last) of the reduced length of a task.
-  void accumulate(std::int64_t task, std::int64_t first, std::int64_t last, const T* x, const T* y,
-                  Acc* total) const {
+  /// Reduces positions [first, last) of the reduced length of a task. y holds the shifts.
+  void run(std::int64_t task, std::int64_t first, std::int64_t last, const T* x, const T* y,
+           Acc* total) const {
     x += ReduceLoop::offset(task / tasks_.tiles, loop_.kept) + first_column(task);
     const std::int64_t columns = width(task);
     const std::int64_t wide = columns * tasks_.beside;
@@ -157,6 +137,9 @@ class Reducer {
     }
   }
 
+ private:
+  std::int64_t first_column(std::int64_t task) const { return task % tasks_.tiles * kTile; }
+
   void reduce_slab(const T* slab, std::int64_t rows, std::int64_t columns, const T* shift,
                    Part* part, Acc* total) const {
     const std::int64_t beside = tasks_.beside;  // 1 unless the tile spans all columns
@@ -168,19 +151,55 @@ class Reducer {
     }
   }
 
+  ReduceLoop loop_;
+  Tasks tasks_;
+};
+
+template <class Op, class T>
+class Reducer {
+ public:
+  using Acc = typename Op::Acc;
+
+  explicit Reducer(const ReduceLoop& loop) : accumulator_(loop) {}
+
+  std::size_t workspace_bytes() const {
+    if (tasks().splits == 1) return 0;
+    return static_cast<std::size_t>(tasks().count * tasks().splits * tasks().slots) * sizeof(Acc);
+  }
+
+  /// For an operation with a shift, y holds one shift an output and is overwritten.
+  void run(const T* x, T* y, Acc* workspace) const {
+    const std::int64_t length = accumulator_.loop().length();
+    const std::int64_t splits = tasks().splits;
+    parallel_for(tasks().count * splits, tasks().grain, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t piece = first; piece < last; ++piece) {
+        const std::int64_t split = piece % splits;
+        Acc local[kTile];
+        Acc* const total = splits > 1 ? workspace + piece * tasks().slots : local;
+        accumulator_.run(piece / splits, split * length / splits, (split + 1) * length / splits, x,
+                         y, total);
+        if (splits == 1) finish(piece, total, y);
+      }
+    });
+    if (splits > 1) join(workspace, y);
+  }
+
+ private:
+  const Tasks& tasks() const { return accumulator_.tasks(); }
+
   void finish(std::int64_t task, const Acc* total, T* y) const {
-    y += output_offset(task);
-    for (std::int64_t j = 0; j < width(task); ++j) {
-      y[j] = Op::finish(total[j], loop_.length(), Op::kShifted ? y[j] : T{0});
+    y += accumulator_.output_offset(task);
+    for (std::int64_t j = 0; j < accumulator_.width(task); ++j) {
+      y[j] = Op::finish(total[j], accumulator_.loop().length(), Op::kShifted ? y[j] : T{0});
     }
   }
 
   void join(Acc* workspace, T* y) const {
-    for (std::int64_t task = 0; task < tasks_.count; ++task) {
-      Acc* const total = workspace + task * tasks_.splits * tasks_.slots;
-      for (std::int64_t split = 1; split < tasks_.splits; ++split) {
-        const Acc* const part = total + split * tasks_.slots;
-        for (std::int64_t j = 0; j < width(task); ++j) {
+    for (std::int64_t task = 0; task < tasks().count; ++task) {
+      Acc* const total = workspace + task * tasks().splits * tasks().slots;
+      for (std::int64_t split = 1; split < tasks().splits; ++split) {
+        const Acc* const part = total + split * tasks().slots;
+        for (std::int64_t j = 0; j < accumulator_.width(task); ++j) {
           total[j] = Op::combine_one(total[j], part[j]);
         }
       }
@@ -188,8 +207,7 @@ class Reducer {
     }
   }
 
-  ReduceLoop loop_;
-  Tasks tasks_;
+  Accumulator<typename Op::Loop, T> accumulator_;
 };
 
 /// The kernel for a known set of axes; empty input and empty output included.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/reduce/reduce.h"
 
 namespace graft {
@@ -11,7 +12,7 @@ ReduceLoop::ReduceLoop(const Shape& shape, const std::vector<bool>& reduced_axis
   };
   std::vector<Group> groups;  // kinds alternate
   for (int axis = 0; axis < shape.rank(); ++axis) {
-    const bool is_reduced = reduced_axis[static_cast<std::size_t>(axis)];
+    const bool is_reduced = at(reduced_axis, axis);
     if (shape[axis] == 1) continue;
     if (!groups.empty() && groups.back().is_reduced == is_reduced) {
       groups.back().dim *= shape[axis];

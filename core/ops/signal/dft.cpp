@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/kernels/window.h"
 #include "core/ops/registry.h"
@@ -93,7 +94,7 @@ Expr mirror_counts(const Expr& like, const DftCall& of) {
   counts.front() = 1.0;
   if (of.length % 2 == 0) counts.back() = 1.0;
   std::vector<std::int64_t> dims(static_cast<std::size_t>(like.rank()), 1);
-  dims[static_cast<std::size_t>(of.axis)] = std::ssize(counts);
+  at(dims, of.axis) = std::ssize(counts);
   const Tensor tensor = Tensor::from(Shape(dims), counts).cast(like.dtype());
   return like.builder().expr(like.builder().constant(tensor));
 }

@@ -35,6 +35,7 @@ std::vector<Sample> samples() {
       {"two", {before, {.shape = {3, 7}}, {.shape = {5}}}, {}, 2},
       {"scalar_and_large", {before, {.shape = {}}, {.shape = {40000}}}, {}, 2},
       {"empty", {before, {.shape = {0}}}},
+      {"short_on_the_wire", {before, {.shape = {3, 7}}}, {{"wire", static_cast<int>(DType::bf16)}}},
   };
 }
 
@@ -44,17 +45,18 @@ void register_all_reduce(OpRegistry& registry);
 void register_all_reduce(OpRegistry& registry) {
   // outputs[i]: the mean of tensors[i] over the ranks of a communicator, which all run this node.
   // `before` gives nodes of a graph the order that all ranks keep, and keeps them from being
-  // folded.
-  registry.add({.name = "AllReduce",
-                .domain = kInternalDomain,
-                .since = {{1}},
-                .inputs = {{"before"}, {"tensors", Arity::variadic}},
-                .outputs = {{"means", Arity::variadic}},
-                .attributes = {{"communicator", AttributeType::integer}},
-                .infer = infer_all_reduce,
-                .aliases = aliases_of_all(),
-                .backward = NotDifferentiable{"it averages gradients at the end of a step"},
-                .samples = samples});
+  // folded. wire: the type in which f32 travels, a DType; f32 where left out.
+  registry.add(
+      {.name = "AllReduce",
+       .domain = kInternalDomain,
+       .since = {{1}},
+       .inputs = {{"before"}, {"tensors", Arity::variadic}},
+       .outputs = {{"means", Arity::variadic}},
+       .attributes = {{"communicator", AttributeType::integer}, {"wire", AttributeType::integer}},
+       .infer = infer_all_reduce,
+       .aliases = aliases_of_all(),
+       .backward = NotDifferentiable{"it averages gradients at the end of a step"},
+       .samples = samples});
 }
 
 }  // namespace graft

@@ -1,3 +1,4 @@
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 
@@ -126,8 +127,7 @@ std::vector<Expr> expand_optimizer(const Node& node, Builder& builder) {
     }
     const std::vector<Expr> results = update(Step(node, builder, values[0]), values);
     for (int list = 0; list <= states; ++list) {
-      outputs[static_cast<std::size_t>(lists.output(list, i))] =
-          results[static_cast<std::size_t>(list)];
+      at(outputs, lists.output(list, i)) = at(results, list);
     }
   }
   return outputs;

@@ -1,10 +1,12 @@
+#include "core/ops/train/product_update_kernels.h"
+
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/at.h"
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/broadcast.h"
-#include "core/ops/train/product_update_kernels.h"
 #include "core/ops/train/update_rule.h"
 
 namespace graft {
@@ -51,7 +53,7 @@ class UpdateByPieces {
     const auto count = static_cast<std::int64_t>(workers_.size());
     parallel_for(count, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
-        run(workers_[static_cast<std::size_t>(i)], args, b);
+        run(at(workers_, i), args, b);
       }
     });
   }

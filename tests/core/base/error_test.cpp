@@ -17,6 +17,11 @@ TEST(Error, CarriesKindAndJoinedText) {
   EXPECT_STREQ(error.what(), "softmax: axis 3 out of range for rank 2");
 }
 
+TEST(Error, ZeroBytesOfANameDoNotEndTheText) {
+  const Error error = error_of([] { fail(ErrorKind::model, std::string("\0x", 2), ": no"); });
+  EXPECT_STREQ(error.what(), "\\x00x: no");
+}
+
 TEST(Error, EveryKindHasItsOwnName) {
   std::set<std::string_view> names;
   for (int kind = 0; kind <= static_cast<int>(ErrorKind::numeric); ++kind) {

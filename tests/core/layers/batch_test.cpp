@@ -109,6 +109,14 @@ TEST_P(ChangeBatch, FollowsHeadsThatJoinTheBatch) {
   expect_same_for_samples(e.with(out), batch, 1);
 }
 
+/// torch.export writes it in each Reshape: then a 0 in the target would be a size, not a copy.
+TEST_P(ChangeBatch, FreesTargetsInWhichZeroIsASize) {
+  const std::int64_t batch = GetParam();
+  Export e({batch, 4, 3});
+  const Expr y = call("Reshape", {e.x(), e.constant(ints({batch, 2, 6}))}, {{"allowzero", 1}});
+  expect_same_for_samples(e.with(matmul(y, e.weight({6, 5}, 1))), batch, 0);
+}
+
 TEST_P(ChangeBatch, FreesRecurrentStates) {
   const std::int64_t batch = GetParam();
   Export e({batch, 4, 3});

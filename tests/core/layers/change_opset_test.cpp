@@ -8,6 +8,7 @@
 #include "core/graph/print.h"
 #include "core/graph/verify.h"
 #include "core/layers/output_types.h"
+#include "core/ops/builder.h"
 #include "tests/core/error_of.h"
 #include "tests/core/layers/small_models.h"
 
@@ -106,6 +107,35 @@ TEST(ChangeOpset, WritesNewOpsInOlderOnes) {
   check_lowered(one_node("Trilu", x, {}, {{"upper", 0}}), {2, 4, 6}, {"Trilu"});
   check_lowered(one_node("Trilu", f32({Dim("N"), Dim("M")}), {}), {3, 5}, {"Trilu"});
   check_lowered(one_node("CastLike", x, {ints({1})}), {2, 4, 6}, {"CastLike"});
+}
+
+/// The maxima of windows of 3 over x [1,2,7,6], each added to a one where it was found.
+Model pooled_back(std::int64_t stride) {
+  Model model;
+  model.set_opset("", 18);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", f32({1, 2, 7, 6})));
+  const std::vector<Expr> pool = call_multi("MaxPool", "", {x}, 2,
+                                            {{"kernel_shape", std::vector<std::int64_t>{3, 3}},
+                                             {"pads", std::vector<std::int64_t>{1, 0, 1, 1}},
+                                             {"strides", std::vector<std::int64_t>{stride, 2}}});
+  const Shape flat{pool[0].shape().size()};
+  const Expr ones = builder.expr(builder.constant(Tensor::full(DType::f32, Shape{84}, 1.0)));
+  const Expr sums = call("ScatterElements", {ones, reshape(pool[1], flat), reshape(pool[0], flat)},
+                         {{"reduction", "add"}});
+  graph.rename(sums.value(), "y");
+  graph.add_output(sums.value());
+  return model;
+}
+
+TEST(ChangeOpset, AddsUpWhereScattersCouldOnlyOverwrite) {
+  for (const std::int64_t stride : {1, 2, 3}) check_lowered(pooled_back(stride), {1, 2, 7, 6});
+  const Tensor indices =
+      Tensor::from<std::int64_t>({4, 2}, {0, 1, -1, 2, 0, 1, 1, -1});  // each place twice
+  const Tensor rows = Tensor::from<float>({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  check_lowered(one_node("ScatterND", f32({2, 3, 2}), {indices, rows}, {{"reduction", "add"}}),
+                {2, 3, 2});
 }
 
 TEST(ChangeOpset, WritesSettingsInTheOlderForm) {

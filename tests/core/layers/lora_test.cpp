@@ -104,6 +104,9 @@ TEST(Lora, OfGemmMatMulAndConvMerges) {
   expect_same_when_merged(
       model_of({Dim("N"), 2, 9}, {Conv{.name = "conv", .out = 4, .kernel = {3}, .dilation = {2}}}),
       {2, 2, 9});
+  expect_same_when_merged(
+      model_of({Dim("N"), 4, 5, 5}, {Conv{.name = "conv", .out = 6, .padding = {1}, .groups = 2}}),
+      {2, 4, 5, 5});
 }
 
 /// y = 2 x w with w [3,4] by columns.
@@ -205,7 +208,7 @@ TEST(Lora, AppliesAloneToTheBase) {
 }
 
 TEST(Lora, RefusesWhatItCannotAdaptAndChangesNothing) {
-  Model model = model_of({Dim("N"), 4, 8, 8}, {Conv{.name = "conv", .out = 4, .groups = 2},
+  Model model = model_of({Dim("N"), 4, 8, 8}, {Conv{.name = "conv", .out = 4, .groups = 4},
                                                Flatten{}, Linear{.name = "fc", .out = 3}});
   const std::string before = print(model.graph());
   const auto refused = [&](const edit::LoraOptions& options) {
@@ -213,7 +216,7 @@ TEST(Lora, RefusesWhatItCannotAdaptAndChangesNothing) {
   };
   EXPECT_THAT(refused({.pattern = "fc9"}), HasSubstr("matches none of 1 layers: 'fc'"));
   EXPECT_THAT(refused({.pattern = "conv"}),
-              HasSubstr("matches only Conv node 'conv': it has 2 groups"));
+              HasSubstr("matches only Conv node 'conv': it is depthwise"));
   EXPECT_THAT(refused({.rank = 0}), HasSubstr("the rank is 0, wanted 1 to "));
   EXPECT_THAT(refused({.alpha = 0.0}), HasSubstr("alpha is 0, wanted a number above 0"));
   EXPECT_THAT(error_of([&] { edit::merge_lora(model); }).what(), HasSubstr("no adapter to merge"));
@@ -228,7 +231,7 @@ TEST(Lora, RefusesWhatItCannotAdaptAndChangesNothing) {
               HasSubstr("is A f32[1,1] and B f32[1,1], wanted f32[1,144] and f32[3,1]"));
   EXPECT_EQ(print(model.graph()), before);
   EXPECT_THAT(edit::add_lora(model, {.rank = 1}).left_out,
-              ElementsAre("Conv node 'conv': it has 2 groups"));
+              ElementsAre(HasSubstr("Conv node 'conv': it is depthwise")));
   EXPECT_THAT(refused({.pattern = "fc", .rank = 1}),
               HasSubstr("it has an adapter already ('fc.lora_A.weight')"));
 }

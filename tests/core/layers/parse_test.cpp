@@ -109,7 +109,7 @@ TEST(ParseLayers, KnowsEachKind) {
 TEST(ParseLayers, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(error_of([] { parse_layers("linear:10,flaten"); }).what(),
               HasSubstr("no layer is called 'flaten', perhaps you mean 'flatten'; layers are: "
-                        "'linear', 'conv', "));
+                        "'linear', 'cosine', "));
   for (const char* list : {"",
                            ",",
                            "relu,",

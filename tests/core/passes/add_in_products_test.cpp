@@ -13,8 +13,8 @@ TEST(AddInProducts, ABiasThatIsSpelledOut) {
   net.graph.add_output(call("Add", {net.input("bias", {5}), y}).value());
   EXPECT_TRUE(passes::add_in_products(net.graph));
   EXPECT_EQ(print(net.graph),
-            R"(net(x: f32[4,3], w: f32[3,5], bias: f32[5]) -> (gemm: f32[4,5])
-  gemm: f32[4,5] = Gemm(x, w, bias)
+            R"(net(x: f32[4,3], w: f32[3,5], bias: f32[5]) -> (add: f32[4,5])
+  add: f32[4,5] = Gemm(x, w, bias)
 )");
   EXPECT_FALSE(passes::add_in_products(net.graph));
 }
@@ -26,14 +26,14 @@ TEST(AddInProducts, AMatrixForABatchOfRows) {
   net.graph.add_output(call("Add", {y, x}).value());
   EXPECT_TRUE(passes::add_in_products(net.graph));
   EXPECT_EQ(print(net.graph),
-            R"(net(x: f32[2,4,3], w: f32[3,3]) -> (reshape_2: f32[2,4,3])
+            R"(net(x: f32[2,4,3], w: f32[3,3]) -> (add: f32[2,4,3])
   constant: i64[2] = {8, 3}
   constant_1: i64[2] = {8, 3}
   constant_2: i64[3] = {2, 4, 3}
   reshape: f32[8,3] = Reshape(x, constant) {allowzero = 1}
   reshape_1: f32[8,3] = Reshape(x, constant_1) {allowzero = 1}
   gemm: f32[8,3] = Gemm(reshape, w, reshape_1)
-  reshape_2: f32[2,4,3] = Reshape(gemm, constant_2) {allowzero = 1}
+  add: f32[2,4,3] = Reshape(gemm, constant_2) {allowzero = 1}
 )");
 }
 

@@ -38,8 +38,8 @@ TEST(FuseAttention, ThePlainFormBecomesOneNode) {
   Operands x;
   EXPECT_TRUE(x.fuse(matmul(x.softmax(matmul(x.q, transpose_last(x.k))), x.v)));
   EXPECT_EQ(print(x.graph),
-            R"(net(q: f32[2,3,4], k: f32[2,5,4], v: f32[2,5,6]) -> (tiledattention: f32[2,3,6])
-  tiledattention: f32[2,3,6], tiledattention_1: f32[2,3] = ai.graft.TiledAttention(q, k, v) {scale = 1.0}
+            R"(net(q: f32[2,3,4], k: f32[2,5,4], v: f32[2,5,6]) -> (matmul_1: f32[2,3,6])
+  matmul_1: f32[2,3,6], tiledattention_1: f32[2,3] = ai.graft.TiledAttention(q, k, v) {scale = 1.0}
 )");
   EXPECT_FALSE(passes::fuse_attention(x.graph));
 }
@@ -90,12 +90,12 @@ TEST(FuseAttention, MasksAreAdded) {
   EXPECT_TRUE(x.fuse(matmul(x.softmax(chosen), x.v)));
   EXPECT_EQ(
       print(x.graph),
-      R"(net(q: f32[2,3,4], k: f32[2,5,4], v: f32[2,5,6], mask: f32[3,5], hidden: bool[1,5]) -> (tiledattention: f32[2,3,6])
+      R"(net(q: f32[2,3,4], k: f32[2,5,4], v: f32[2,5,6], mask: f32[3,5], hidden: bool[1,5]) -> (matmul_1: f32[2,3,6])
   constant_2: f32[] = {0.0}
   constant_3: f32[] = {-inf}
   where_1: f32[1,5] = Where(hidden, constant_3, constant_2)
   add_1: f32[3,5] = Add(where_1, mask)
-  tiledattention: f32[2,3,6], tiledattention_1: f32[2,3] = ai.graft.TiledAttention(q, k, v, add_1) {scale = 2.0}
+  matmul_1: f32[2,3,6], tiledattention_1: f32[2,3] = ai.graft.TiledAttention(q, k, v, add_1) {scale = 2.0}
 )");
 }
 

@@ -41,8 +41,8 @@ TEST(FuseFeedForward, ProductsAndSumsBecomeOneNode) {
   EXPECT_TRUE(o.fuse(o.b2 + matmul(relu(o.b1 + matmul(o.x, o.w1)), o.w2)));
   EXPECT_EQ(
       print(o.graph),
-      R"(net(x: f32[64,4,16], w1: f32[16,32], b1: f32[32], w2: f32[32,16], b2: f32[16]) -> (feedforward: f32[64,4,16])
-  feedforward: f32[64,4,16] = ai.graft.FeedForward(x, w1, w2, b1, b2) {activation = "Relu"}
+      R"(net(x: f32[64,4,16], w1: f32[16,32], b1: f32[32], w2: f32[32,16], b2: f32[16]) -> (add_1: f32[64,4,16])
+  add_1: f32[64,4,16] = ai.graft.FeedForward(x, w1, w2, b1, b2) {activation = "Relu"}
 )");
   EXPECT_FALSE(passes::fuse_feed_forward(o.graph));
 }

@@ -39,8 +39,8 @@ TEST(FuseLayerNorm, TheExportedFormBecomesOneNode) {
   const Expr d = o.deviation();
   EXPECT_TRUE(o.fuse(d / o.root(o.mean(o.square(d), {-1})) * o.scale + o.bias));
   EXPECT_EQ(print(o.graph),
-            R"(net(x: f32[2,3,4], scale: f32[4], bias: f32[4]) -> (layernormalization: f32[2,3,4])
-  layernormalization: f32[2,3,4] = LayerNormalization(x, scale, bias) {axis = 2, epsilon = 0.5}
+            R"(net(x: f32[2,3,4], scale: f32[4], bias: f32[4]) -> (add_1: f32[2,3,4])
+  add_1: f32[2,3,4] = LayerNormalization(x, scale, bias) {axis = 2, epsilon = 0.5}
 )");
   EXPECT_FALSE(passes::fuse_layer_norm(o.graph));
 }

@@ -25,11 +25,10 @@ struct Net : test::SmallNet {
 TEST(FusePools, ThePoolAddsTheBiasAndRectifies) {
   Net net;
   EXPECT_TRUE(net.fuse());
-  EXPECT_EQ(
-      print(net.graph),
-      R"(net(x: f32[1,3,20,20], w: f32[2,3,1,1], b: f32[2]) -> (maxpoolwithargmax: f32[1,2,10,10])
+  EXPECT_EQ(print(net.graph),
+            R"(net(x: f32[1,3,20,20], w: f32[2,3,1,1], b: f32[2]) -> (relu: f32[1,2,10,10])
   conv_1: f32[1,2,20,20] = Conv(x, w)
-  maxpoolwithargmax: f32[1,2,10,10], maxpoolwithargmax_1: u8[1,2,10,10] = ai.graft.MaxPoolWithArgmax(conv_1, b) {kernel_shape = [2, 2], strides = [2, 2], relu = 1}
+  relu: f32[1,2,10,10], maxpoolwithargmax_1: u8[1,2,10,10] = ai.graft.MaxPoolWithArgmax(conv_1, b) {kernel_shape = [2, 2], strides = [2, 2], relu = 1}
 )");
   EXPECT_FALSE(net.fuse());
 }

@@ -26,8 +26,8 @@ TEST(KeepArgmax, AByteIsKeptForEachResult) {
   net.graph.add_output(y.value());
   EXPECT_TRUE(passes::keep_argmax(net.graph));
   EXPECT_EQ(print(net.graph),
-            R"(net(x: f32[1,2,4,6]) -> (maxpoolwithargmax: f32[1,2,2,3])
-  maxpoolwithargmax: f32[1,2,2,3], maxpoolwithargmax_1: u8[1,2,2,3] = ai.graft.MaxPoolWithArgmax(x) {kernel_shape = [2, 2], strides = [2, 2]}
+            R"(net(x: f32[1,2,4,6]) -> (maxpool: f32[1,2,2,3])
+  maxpool: f32[1,2,2,3], maxpoolwithargmax_1: u8[1,2,2,3] = ai.graft.MaxPoolWithArgmax(x) {kernel_shape = [2, 2], strides = [2, 2]}
 )");
   EXPECT_FALSE(passes::keep_argmax(net.graph));
 }

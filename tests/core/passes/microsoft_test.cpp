@@ -75,6 +75,55 @@ TEST(Microsoft, InfersWhatTheFileDoesNotState) {
   for (const auto& node : graph.nodes()) EXPECT_FALSE(is_microsoft(*node));
 }
 
+/// y = ReorderOutput(Conv(ReorderInput(x))) by a weight [out,in,1,1] in blocks of `block` channels.
+Model blocked_model(std::int64_t in, std::int64_t out, std::int64_t filled_in,
+                    std::int64_t filled_out, std::int64_t block, const Tensor& plain) {
+  const auto w = plain.values<const float>();
+  Tensor weight = Tensor::zeros(DType::f32, {filled_out, filled_in, 1, 1});
+  const auto at = weight.values<float>();
+  for (std::int64_t o = 0; o < out; ++o) {
+    for (std::int64_t i = 0; i < in; ++i) {
+      const std::int64_t blocks = filled_in / block;
+      const std::int64_t place =
+          ((o / block * blocks + i / block) * block + i % block) * block + o % block;
+      at[static_cast<std::size_t>(place)] = w[static_cast<std::size_t>(o * in + i)];
+    }
+  }
+  Model model;
+  model.set_opset("", 13);
+  model.set_opset("com.microsoft.nchwc", 1);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape({Dim(1), Dim(in), Dim(1), Dim(1)})});
+  const auto blocked = [&](const char* op, const std::vector<Value*>& inputs,
+                           Attributes attributes = {}) {
+    return graph.add_node(op, "com.microsoft.nchwc", inputs, {op}, std::move(attributes))->output();
+  };
+  Value* const image = blocked("ReorderInput", {x});
+  Value* const y = blocked("Conv", {image, graph.add_initializer("w", std::move(weight))});
+  graph.add_output(blocked("ReorderOutput", {y}, {{"channels", out}}));
+  return model;
+}
+
+/// 24 channels out are 24 in blocks of 8 and 32 in blocks of 16, whatever this machine has.
+TEST(Microsoft, ShapesShowHowWideABlockIs) {
+  constexpr std::int64_t kIn = 16;
+  constexpr std::int64_t kOut = 24;
+  std::vector<float> numbers(kIn * kOut);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 13) - 6.0F;
+  const Tensor weight = Tensor::from<float>({kOut, kIn, 1, 1}, numbers);
+  std::vector<float> image(kIn);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i) - 5.0F;
+  const Tensor x = Tensor::from<float>({1, kIn, 1, 1}, image);
+  std::vector<double> wanted(kOut);
+  for (std::size_t o = 0; o < kOut; ++o) {
+    for (std::size_t i = 0; i < kIn; ++i) {
+      wanted[o] += double{numbers[o * kIn + i]} * double{image[i]};
+    }
+  }
+  EXPECT_EQ(run(blocked_model(kIn, kOut, 16, 24, 8, weight), x), wanted);
+  EXPECT_EQ(run(blocked_model(kIn, kOut, 16, 32, 16, weight), x), wanted);
+}
+
 TEST(Microsoft, AFunctionOfTheModelsOwnGoesFirst) {
   Model model = model_of("QuickGelu", {2}, {}, {});
   Function own{.domain = "com.microsoft", .name = "QuickGelu"};
@@ -99,8 +148,11 @@ TEST(Microsoft, RefusesWhatItHasNoFormForByName) {
   EXPECT_THAT(
       refused(model_of("MatMulNBits", {2, 2}, {one, row}, {{"K", 2}, {"N", 2}, {"bits", 3}})),
       HasSubstr("no form for 3 bits in blocks of 32"));
-  EXPECT_THAT(refused(model_of("GroupQueryAttention", {2, 2}, {}, {})),
-              HasSubstr("ops not known to Graft: com.microsoft.GroupQueryAttention"));
+  EXPECT_THAT(refused(model_of("PagedAttention", {2, 2}, {}, {})),
+              HasSubstr("ops not known to Graft: com.microsoft.PagedAttention"));
+  EXPECT_THAT(refused(model_of("GroupQueryAttention", {1, 2, 6}, {},
+                               {{"num_heads", 3}, {"kv_num_heads", 2}})),
+              HasSubstr("num_heads 3 is no multiple of kv_num_heads 2"));
   const Tensor wide = Tensor::full(DType::f32, {2, 6}, 1.0);
   EXPECT_THAT(refused(model_of("Attention", {1, 3, 2}, {wide, Tensor(), Tensor(), one},
                                {{"num_heads", 1}})),

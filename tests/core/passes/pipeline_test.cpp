@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/graph/print.h"
+#include "core/passes/pass_watch.h"
 #include "core/passes/pipeline.h"
 #include "tests/core/passes/small_net.h"
 
@@ -88,6 +89,19 @@ TEST(Pipeline, LeavesOutWhatIsForAnotherPurposeOrPrecisionOrUnwanted) {
           {.device = cpu(), .purpose = passes::Purpose::training, .precision = Precision::bf16}),
       ElementsAre("always", "train", "bf16"));
   EXPECT_THAT(run(kList, {.device = cpu(), .without = "always"}), IsEmpty());
+}
+
+TEST(Pipeline, TellsAWatchWhatChangedAndLeavesOutWhatItNames) {
+  constexpr Pass kList[] = {{"idle", do_nothing}, {"grow", grow}, {"last", do_nothing}};
+  const passes::PassWatch watch;
+  run(kList);
+  EXPECT_THAT(watch.changed(), ElementsAre("grow"));
+  {
+    const passes::PassWatch without("grow");
+    EXPECT_THAT(run(kList), ElementsAre("idle", "last"));
+    EXPECT_THAT(without.changed(), IsEmpty());
+  }
+  EXPECT_THAT(run(kList), ElementsAre("idle", "grow", "last"));
 }
 
 TEST(Pipeline, RecordsWhatPassesDoAndTheGraphBehindThoseAskedFor) {

@@ -63,10 +63,10 @@ TEST(ControlFlow, IfRunsTheBranchThatItsConditionChooses) {
 }
 
 /// Doubles x until its sum is over a limit; collects each state. Returns the last and all.
-Model doubling() {
+Model doubling(const SymShape& most_shape = {}) {
   Model model = empty_model();
   Graph& graph = model.graph();
-  Value* const most = graph.add_input("most", {DType::i64, SymShape{}});
+  Value* const most = graph.add_input("most", {DType::i64, most_shape});
   Value* const x = graph.add_input("x", list());
   Value* const limit = graph.add_initializer("limit", Tensor::scalar(20.0F));
   auto body = std::make_shared<Graph>("body", &graph);
@@ -98,6 +98,16 @@ TEST(ControlFlow, LoopsEndByTheirTripCount) {
   const auto results = run(session, {Tensor::scalar<std::int64_t>(1), three()});
   EXPECT_THAT(floats(results[0]), ElementsAre(2, 4, 6));
   EXPECT_EQ(results[1].shape(), (Shape{1, 3}));
+}
+
+TEST(ControlFlow, ATripCountIsOneNumber) {
+  for (const std::int64_t count : {0, 2}) {
+    Session session(doubling(SymShape{count}));
+    const Tensor most = Tensor::full(DType::i64, {count}, 1);
+    const Error error = error_of([&] { run(session, {most, three()}); });
+    EXPECT_EQ(error.kind(), ErrorKind::shape);
+    EXPECT_THAT(error.what(), HasSubstr("the trip count is i64"));
+  }
 }
 
 TEST(ControlFlow, LoopsWithoutATurnCollectNothing) {

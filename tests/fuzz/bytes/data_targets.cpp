@@ -51,26 +51,25 @@ std::vector<NamedTensor> by_name(std::vector<NamedTensor> tensors) {
 
 }  // namespace
 
-const testing::TempFolder& folder() {
-  static const testing::TempFolder folder;
-  return folder;
-}
-
 void run_csv(std::string_view bytes) {
-  succeeds([&] { read_some(*csv(folder().write("csv", bytes))); });
+  static const KeptFile file("csv");
+  succeeds([&] { read_some(*csv(file.write(bytes))); });
 }
 
 void run_idx(std::string_view bytes) {
-  succeeds([&] { read_idx(folder().write("idx", bytes)); });
+  static const KeptFile file("idx");
+  succeeds([&] { read_idx(file.write(bytes)); });
 }
 
 void run_cifar(std::string_view bytes) {
-  const auto path = folder().write("test_batch.bin", bytes);
+  static const KeptFile file("test_batch.bin");
+  const auto& path = file.write(bytes);
   succeeds([&] { read_some(*cifar10(path.parent_path(), Split::test)); });
 }
 
 void run_gzip(std::string_view bytes) {
-  succeeds([&] { read_text(folder().write("gzip", bytes)); });
+  static const KeptFile file("gzip");
+  succeeds([&] { read_text(file.write(bytes)); });
 }
 
 void run_npy(std::string_view bytes) {
@@ -81,7 +80,8 @@ void run_npy(std::string_view bytes) {
 }
 
 void run_npz(std::string_view bytes) {
-  const auto path = folder().write("npz", bytes);
+  static const KeptFile file("npz");
+  const auto& path = file.write(bytes);
   succeeds([&] {
     const std::vector<NamedTensor> tensors = npz::load(path);
     require(npz::names(path).size() == tensors.size(), "other names than arrays");
@@ -92,7 +92,8 @@ void run_npz(std::string_view bytes) {
 }
 
 void run_safetensors(std::string_view bytes) {
-  const auto path = folder().write("safetensors", bytes);
+  static const KeptFile file("safetensors");
+  const auto& path = file.write(bytes);
   succeeds([&] {
     const safetensors::Content content = safetensors::load(path);
     const auto copy = folder().path() / "safetensors_again";
@@ -104,7 +105,8 @@ void run_safetensors(std::string_view bytes) {
 }
 
 void run_tensor(std::string_view bytes) {
-  const auto path = folder().write("tensor.pb", bytes);
+  static const KeptFile file("tensor.pb");
+  const auto& path = file.write(bytes);
   succeeds([&] {
     const NamedTensor named = onnx::load_tensor(path);
     const auto copy = folder().path() / "again.pb";

@@ -61,7 +61,8 @@ void run_data(std::string_view bytes) {
   if (bytes.empty()) return;
   const auto& inputs = containers().graph().inputs();
   const auto which = static_cast<unsigned char>(bytes.front()) % inputs.size();
-  const auto path = folder().write("data.pb", bytes.substr(1));
+  static const KeptFile file("data.pb");
+  const auto& path = file.write(bytes.substr(1));
   succeeds([&] { onnx::load_data(path, *inputs[which]); });
 }
 

@@ -17,6 +17,10 @@ struct Outcome {
   /// The largest finite number that was seen on the way, and whether all numbers were finite.
   double largest = 0.0;
   bool is_finite = true;
+
+  /// Whether rounding stays small on the way: numbers that are large somewhere lose digits
+  /// everywhere behind it.
+  bool is_tame() const { return is_finite && largest <= 1e3; }
 };
 
 /// Runs a graph in the newest form as sessions do, twice where it is cheap to see that the second
@@ -26,6 +30,10 @@ Outcome run_planned(const Graph& graph, const std::vector<Datum>& inputs,
 
 /// Calls one node after the other by itself: no plan, no rewrites, no memory that is shared.
 Outcome run_unplanned(const Graph& graph, const std::vector<Datum>& inputs);
+
+/// The same with all numbers of 32 bits in 64: where a node makes such of its own, it fails. The
+/// results are then rounded to the types of `like`.
+Outcome run_in_f64(const Graph& graph, const std::vector<Datum>& inputs, const Outcome& like);
 
 /// Throws Finding unless both succeeded with the same bits, any NaN being like any other, or both
 /// failed.

@@ -10,6 +10,7 @@
 #include "io/onnx.h"
 #include "tests/core/other_limits.h"
 #include "tests/core/threads.h"
+#include "tests/fuzz/models/optional_passes.h"
 #include "tests/fuzz/models/oracles.h"
 #include "tests/fuzz/models/random.h"
 #include "tests/fuzz/models/small_models.h"
@@ -75,24 +76,46 @@ std::optional<std::vector<Datum>> inputs_for(const Graph& graph) {
   return inputs;
 }
 
-/// What the model answers, the same in all ways; nothing where it does not run.
-std::optional<std::vector<Datum>> check_inference(const Model& model,
-                                                  const std::vector<Datum>& inputs) {
+/// Without each pass that changed something.
+void check_passes(const Graph& graph, const std::vector<Datum>& inputs, const Outcome& planned,
+                  const Outcome& unplanned, const std::vector<std::string_view>& left_out) {
+  for (const std::string_view pass : left_out) {
+    const std::string what = "without " + std::string(pass);
+    const passes::PassWatch watch(pass);
+    const Outcome without = run_planned(graph, inputs);
+    if (keeps_bits(pass)) require_same_bits(planned, without, what);
+    if (rounds_only(graph)) require_near(without, unplanned, what);
+    require(planned.succeeded == without.succeeded, what + ": another end");
+  }
+}
+
+/// What the model answers, the same in all ways, and what numbers it met, one node after the other;
+/// nothing where it does not run.
+std::optional<Outcome> check_inference(const Model& model, const std::vector<Datum>& inputs) {
   std::optional<Model> newest;
   if (!succeeds([&] { newest = inference_form(model); })) return std::nullopt;
   const Graph& graph = newest->graph();
-  const Outcome unplanned = run_unplanned(graph, inputs);
+  Outcome unplanned = run_unplanned(graph, inputs);
   if (!unplanned.succeeded) return std::nullopt;
-  const Outcome planned = run_planned(graph, inputs);
+  std::vector<std::string_view> optional;
+  const Outcome planned = [&] {
+    const passes::PassWatch watch;
+    const Outcome outcome = run_planned(graph, inputs);
+    optional = optional_passes(watch);
+    return outcome;
+  }();
   require_same_bits(planned, run_planned(graph, inputs, {.poison = true}), "with poison");
-  require_same_bits(planned, run_planned(graph, inputs, {.fuses_chains = false}), "without chains");
+  check_passes(graph, inputs, planned, unplanned, optional);
   if (rounds_only(graph)) {
     require_near(planned, unplanned, "planned against unplanned");
+    if (unplanned.is_tame())
+      require_near(planned, run_in_f64(graph, inputs, planned), "f32 against f64");
     const testing::Threads threads(3);
     require_near(run_planned(graph, inputs), unplanned, "three threads");
   }
   if (!planned.succeeded) return std::nullopt;
-  return planned.results;
+  unplanned.results = planned.results;
+  return unplanned;
 }
 
 /// What two steps came to: losses, then parameters.
@@ -132,9 +155,60 @@ void require_same(const Trained& a, const Trained& b, const std::string& what) {
   }
 }
 
+/// Losses and parameters but for rounding, as long as these have not moved far: a steep slope makes
+/// much of little.
+void require_near(const Trained& a, const Trained& b, const std::string& what) {
+  constexpr double kFar = 10;
+  constexpr double kAllowed = 1e-3;
+  require(a.succeeded == b.succeeded, what + (a.succeeded ? ": fails" : ": succeeds"));
+  const auto is_near = [](double x, double y) {
+    return !(std::abs(x) < kFar && std::abs(y) < kFar) || std::abs(x - y) < kAllowed;
+  };
+  for (std::size_t i = 0; i < a.losses.size() && a.succeeded; ++i) {
+    if (!(std::abs(a.losses[i]) < kFar)) return;
+    require(is_near(a.losses[i], b.losses[i]),
+            what + ": loss " + text(a.losses[i], ", not ", b.losses[i]));
+  }
+  for (std::size_t i = 0; i < a.parameters.size() && a.succeeded; ++i) {
+    if (a.parameters[i].dtype() != DType::f32) continue;
+    const std::vector<double> of_a = to_double(a.parameters[i]);
+    const std::vector<double> of_b = to_double(b.parameters[i]);
+    for (std::size_t k = 0; k < of_a.size(); ++k) {
+      require(is_near(of_a[k], of_b[k]), what + text(": element ", k, " of initializer ", i, ": ",
+                                                     of_a[k], ", not ", of_b[k]));
+    }
+  }
+}
+
+/// Training without each pass that changed something. By an optimizer whose steps are as small as
+/// gradients are: Adam's would make one of 0.01 of a rounding error.
+void check_passes_of_training(std::string_view bytes, const std::vector<Tensor>& inputs,
+                              const Tensor& target, bool is_tame) {
+  const TrainOptions options{.loss = mse(), .optimizer = SGD{.lr = 0.01F}};
+  std::vector<std::string_view> optional;
+  const Trained all = [&] {
+    const passes::PassWatch watch;
+    const Trained trained = train(bytes, inputs, target, options);
+    optional = optional_passes(watch);
+    return trained;
+  }();
+  const bool smooth = is_tame && is_smooth(onnx::parse(bytes).graph());
+  for (const std::string_view pass : optional) {
+    const std::string what = "training without " + std::string(pass);
+    const passes::PassWatch watch(pass);
+    const Trained without = train(bytes, inputs, target, options);
+    if (keeps_bits(pass)) {
+      require_same(all, without, what);
+    } else if (smooth) {
+      require_near(all, without, what);
+    }
+  }
+}
+
 /// Whether it trains.
 bool check_training(std::string_view bytes, const std::vector<Datum>& inputs,
-                    const Datum& prediction) {
+                    const Outcome& answers) {
+  const Datum& prediction = answers.results.front();
   if (!prediction.is_tensor() || !is_float(prediction.tensor().dtype())) return false;
   std::vector<Tensor> tensors;
   for (const Datum& input : inputs) tensors.push_back(input.tensor());
@@ -143,6 +217,7 @@ bool check_training(std::string_view bytes, const std::vector<Datum>& inputs,
   const Trained plain = train(bytes, tensors, target, options);
   options.poison = true;
   require_same(plain, train(bytes, tensors, target, options), "training with poison");
+  check_passes_of_training(bytes, tensors, target, answers.is_tame());
   options.poison = false;
   options.memory_budget = plain.arena_bytes * 3 / 4;
   if (!plain.succeeded || options.memory_budget == 0) return plain.succeeded;
@@ -163,9 +238,9 @@ Reached follow_pipeline(std::string_view bytes) {
   require(onnx::serialize(onnx::parse(written)) == written, "written again, it differs");
   const std::optional<std::vector<Datum>> inputs = inputs_for(model->graph());
   if (!inputs) return Reached::loaded;
-  const std::optional<std::vector<Datum>> answers = check_inference(*model, *inputs);
+  const std::optional<Outcome> answers = check_inference(*model, *inputs);
   if (!answers) return Reached::loaded;
-  const bool trained = !answers->empty() && check_training(bytes, *inputs, answers->front());
+  const bool trained = !answers->results.empty() && check_training(bytes, *inputs, *answers);
   return trained ? Reached::trained : Reached::ran;
 }
 

@@ -125,12 +125,21 @@ bool jumps(const Node& node) {
                                     "IsInf",
                                     "IsNaN",
                                     "Tan",
+                                    "Atanh",
                                     "Not",
                                     "Scatter"}) {
     if (node.op_type() == op) return true;
   }
   return std::ranges::any_of(node.inputs(), is_rounded) || is_rounded(node.output(0)) ||
          node.domain() == "ai.onnx.ml";
+}
+
+bool has_kink(const Node& node) {
+  constexpr std::string_view kKinks[] = {
+      "Abs",       "Celu",      "Clip", "Elu",  "GlobalMaxPool", "HardSigmoid",    "HardSwish",
+      "LeakyRelu", "LRN",       "Max",  "Min",  "PRelu",         "ReduceL1",       "ReduceL2",
+      "ReduceMax", "ReduceMin", "Relu", "Selu", "Sqrt",          "LpNormalization"};
+  return std::ranges::find(kKinks, node.op_type()) != std::end(kKinks);
 }
 
 }  // namespace
@@ -145,6 +154,10 @@ bool is_small(const Graph& graph) {
 
 bool rounds_only(const Graph& graph) {
   return !any_node(graph, jumps);
+}
+
+bool is_smooth(const Graph& graph) {
+  return rounds_only(graph) && !any_node(graph, has_kink);
 }
 
 }  // namespace graft::fuzz

@@ -13,4 +13,7 @@ bool is_small(const Graph& graph);
 /// comparison, no choice by value, no random number.
 bool rounds_only(const Graph& graph);
 
+/// The same of gradients: no op has a kink, where another of two slopes may be taken.
+bool is_smooth(const Graph& graph);
+
 }  // namespace graft::fuzz

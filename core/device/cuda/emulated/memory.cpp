@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 
 #include "core/base/error.h"
@@ -85,6 +86,15 @@ bool free_on_device(void* address) {
   m.used -= one.mapped_bytes;
   m.allocations.erase(found);
   return true;
+}
+
+bool is_on_device(const void* address) {
+  const auto& all = memory().allocations;
+  auto* const at = static_cast<char*>(const_cast<void*>(address));
+  const auto behind = all.upper_bound(at);
+  if (behind == all.begin()) return false;
+  const auto& [start, one] = *std::prev(behind);
+  return at < start + one.bytes;
 }
 
 void check_ends() {

@@ -11,6 +11,8 @@ namespace graft::emulated {
 void* allocate_on_device(std::size_t bytes);
 /// False for what is no allocation.
 bool free_on_device(void* memory);
+/// Whether the byte at that address is part of an allocation.
+bool is_on_device(const void* address);
 std::size_t free_device_bytes();
 std::size_t all_device_bytes();
 

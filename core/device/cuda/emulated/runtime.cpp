@@ -108,6 +108,13 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* all_bytes) {
   return cudaSuccess;
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
+  const Guard guard;
+  *attributes = {};
+  attributes->type = is_on_device(address) ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+  return cudaSuccess;
+}
+
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   const Guard guard;
   ++allocated;

@@ -40,6 +40,7 @@ struct CUstream_st {
 };
 struct CUevent_st {
   std::shared_ptr<bool> reached = std::make_shared<bool>(true);
+  CUstream_st* stream = nullptr;  // in which it was recorded last
 };
 
 namespace graft::emulated {
@@ -50,6 +51,8 @@ struct Streams {
   std::uint64_t seed = 0;
   std::mt19937_64 random;
   std::string fault;
+  std::size_t waits = 0;
+  std::size_t copies = 0;
 };
 Streams& streams() {
   static Streams& instance = *new Streams;
@@ -108,6 +111,14 @@ void set_stream_order(std::uint64_t seed) {
   streams().random.seed(seed);
 }
 
+std::size_t stream_waits() {
+  return streams().waits;
+}
+
+std::size_t copies_over_the_bus() {
+  return streams().copies;
+}
+
 void enqueue(cudaStream_t stream, std::function<void()> work) {
   give(stream, {std::move(work)});
 }
@@ -152,13 +163,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const Guard guard;
   if (is_capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  ++streams().waits;
   return run_until(stream, [&] { return stream->queue.empty(); });
 }
 
 cudaError_t cudaMemcpyAsync(void* target, const void* source, std::size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
   const Guard guard;
-  enqueue(stream, [=] { std::memcpy(target, source, bytes); });
+  enqueue(stream, [=] {
+    if (!is_on_device(target) || !is_on_device(source)) ++streams().copies;
+    std::memcpy(target, source, bytes);
+  });
   return cudaSuccess;
 }
 
@@ -193,6 +208,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (stream->capture) return report(cudaErrorStreamCaptureUnsupported);
   const auto reached = std::make_shared<bool>(false);
   event->reached = reached;
+  event->stream = stream;
   enqueue(stream, [reached] { *reached = true; });
   return cudaSuccess;
 }
@@ -202,6 +218,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (stream->capture) return report(cudaErrorStreamCaptureUnsupported);
   give(stream, {nullptr, event->reached});
   return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const Guard guard;
+  if (is_capturing()) return report(cudaErrorStreamCaptureUnsupported);
+  return run_until(event->stream, [&] { return *event->reached; });
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {

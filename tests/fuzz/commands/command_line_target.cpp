@@ -83,6 +83,11 @@ bool is_refused(const std::string& argument) {
 
 }  // namespace
 
+std::span<const Target> command_targets() {
+  static constexpr Target kTargets[] = {{"command_line", run_command_line}};
+  return kTargets;
+}
+
 void run_command_line(std::string_view bytes) {
   std::vector<std::string> arguments = lines(bytes);
   if (!is_quick(arguments) || std::ranges::any_of(arguments, is_refused)) return;

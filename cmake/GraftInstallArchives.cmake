@@ -1,0 +1,32 @@
+# What programs that link Graft's archives need beside them: the archives of third parties, installed
+# under names of Graft's, and what pkg-config says of all.
+
+# In the order in which a linker wants them.
+set(graft_bundled "")
+set(graft_not_bundled "")
+if(NOT GRAFT_MODELS)
+  foreach(name IN ITEMS onnx onnx_proto)
+    get_target_property(archive ONNX::${name} LOCATION)
+    graft_bundle(${name} "${archive}")
+  endforeach()
+  graft_bundle(protobuf ${GRAFT_ARCHIVE_protobuf})
+endif()
+graft_bundle(z ${GRAFT_ARCHIVE_z})
+if(GRAFT_RE2)
+  graft_bundle(re2 ${GRAFT_ARCHIVE_re2})
+endif()
+if(GRAFT_MPI)
+  list(APPEND graft_not_bundled mpi)
+endif()
+
+set(graft_pkgconfig_libraries "")
+get_property(graft_from_top GLOBAL PROPERTY GRAFT_LIBRARIES)
+list(REVERSE graft_from_top)
+list(TRANSFORM graft_bundled PREPEND graft_ OUTPUT_VARIABLE graft_archives)
+foreach(library IN LISTS graft_from_top graft_archives graft_not_bundled)
+  string(APPEND graft_pkgconfig_libraries " -l${library}")
+endforeach()
+if(GRAFT_ONEDNN)
+  string(APPEND graft_pkgconfig_libraries
+         " -L\${libdir}/graft -l:libdnnl.so.3 -Wl,-rpath,\${libdir}/graft")
+endif()

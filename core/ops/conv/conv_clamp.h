@@ -1,0 +1,27 @@
+#pragma once
+
+#include <limits>
+
+#include "core/graph/graph.h"
+
+namespace graft {
+
+/// What ConvClamp does to each result of its convolution. NaN stays NaN; where the bounds cross,
+/// the upper one counts, as in Clip.
+struct ConvClamp {
+  explicit ConvClamp(const Attributes& attributes)
+      : lower(attributes.get_float("lower", -kUnbounded)),
+        upper(attributes.get_float("upper", kUnbounded)) {}
+
+  template <class T>
+  T operator()(T x) const {
+    const T above = x < static_cast<T>(lower) ? static_cast<T>(lower) : x;
+    return above > static_cast<T>(upper) ? static_cast<T>(upper) : above;
+  }
+
+  static constexpr float kUnbounded = std::numeric_limits<float>::infinity();
+  float lower;
+  float upper;
+};
+
+}  // namespace graft

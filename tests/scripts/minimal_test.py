@@ -1,0 +1,81 @@
+"""GRAFT_MINIMAL with GRAFT_MODELS: of the files that register rows and kernels, those that `graft ops` lists
+are taken and no others. Configures only: scripts/minimal builds (docs/minimal.md).
+
+Arguments: the graft command, cmake, the C++ compiler.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from calls import run
+
+GRAFT, CMAKE, COMPILER = sys.argv[1:4]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Minimal(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.model = self.folder / "lenet.onnx"
+        run(GRAFT, "new", "lenet", "--out", self.model)
+
+    def configure(self, models, *options):
+        """The finished process of CMake, in the folder's build/."""
+        return subprocess.run(
+            [CMAKE, "-S", ROOT, "-B", self.folder / "build", "-G", "Ninja", "-DGRAFT_MINIMAL=ON",
+             "-DGRAFT_BUILD_TOOLS=OFF", "-DGRAFT_BUILD_TESTS=OFF", f"-DGRAFT_COMMAND={GRAFT}",
+             f"-DCMAKE_CXX_COMPILER={COMPILER}", f"-DGRAFT_MODELS={models}", *options],
+            capture_output=True, text=True, check=False)
+
+    def files(self, name, table):
+        """The names in a generated table."""
+        text = (self.folder / "build/core/ops" / name).read_text()
+        rows = re.search(rf"{table}\[\] = {{(.*?)}};", text, re.DOTALL)[1]
+        return set(re.findall(r'{"(\w+)", register_\w+}', rows))
+
+    def test_takes_what_the_model_needs(self):
+        done = self.configure(self.model)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        listed = run(GRAFT, "ops", self.model)
+        wanted = set(re.findall(r"^file (\w+)$", listed, re.MULTILINE))
+        rows = self.files("registrations.cpp", "all")
+        kernels = self.files("kernels_native.cpp", "kFiles")
+        self.assertLessEqual({"conv", "pool", "loss", "update"}, rows)
+        self.assertLessEqual({"conv_cpu", "conv_tiles", "pool_cpu", "update_cpu"}, kernels)
+        # The list may name kernels by oneDNN, which this build has not.
+        self.assertEqual(rows | kernels, {name for name in wanted if not name.endswith("_onednn")})
+        lines = (self.folder / "build/wire/op_lines.cpp").read_text()
+        self.assertEqual(lines.count('"Conv '), listed.count("\nop Conv "))
+
+    def test_compiles_no_other_kernels(self):
+        listed = self.folder / "lenet.ops"
+        listed.write_text(run(GRAFT, "ops", self.model))
+        done = self.configure(listed)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rules = (self.folder / "build/build.ninja").read_text()
+        self.assertIn("conv_cpu.cpp.o", rules)
+        for name in ("gather_cpu", "deform_conv_cpu", "conv_onednn", "op_schemas"):
+            self.assertNotIn(f"{name}.cpp.o", rules)
+
+    def test_refuses_what_makes_no_sense(self):
+        for models, options, part in [
+            (self.folder / "none.onnx", [], "there is no file"),
+            (ROOT / "LICENSE", [], "names no ops"),
+            (self.model, ["-DGRAFT_BUILD_TOOLS=ON"], "set GRAFT_BUILD_TOOLS"),
+            (self.model, ["-DGRAFT_MINIMAL=OFF"], "set GRAFT_MINIMAL to ON"),
+            (self.model, ["-DGRAFT_WITH_ONEDNN=ON"], "set GRAFT_WITH_ONEDNN to OFF"),
+        ]:
+            with self.subTest(part):
+                done = self.configure(models, *options)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(part, " ".join(done.stderr.split()))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,101 @@
+#include "train/late_numbers.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "autograd/joint_loss.h"
+#include "core/base/error.h"
+#include "core/device/overlap.h"
+#include "train/evaluator.h"
+
+namespace graft {
+
+struct StartedStep::Numbers {
+  /// On the host, where the device writes.
+  struct Content {
+    union {
+      float f32;
+      double f64;
+    } loss;
+    std::int64_t count;
+  };
+
+  explicit Numbers(Device& where)
+      : device(where),
+        memory(where.allocate_host(sizeof(Content))),
+        content(*::new (memory.get()) Content{}) {
+    if (Overlap* const overlap = find_overlap(where)) written = overlap->make_event();
+  }
+  /// Nothing may be written to memory that is given back.
+  ~Numbers() {
+    try {
+      wait();
+    } catch (const Error&) {
+      written.reset();  // who waits for the device's work gets to know what is wrong with it
+    }
+  }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+
+  void wait() const {
+    if (written != nullptr) written->wait();
+  }
+
+  Device& device;
+  std::shared_ptr<void> memory;
+  Content& content;
+  DType dtype = DType::undefined;
+  bool has_count = false;
+  std::unique_ptr<Event> written;  // null where that is done at once
+};
+
+double StartedStep::loss() const {
+  numbers_->wait();
+  const auto& loss = numbers_->content.loss;
+  return numbers_->dtype == DType::f64 ? loss.f64 : static_cast<double>(loss.f32);
+}
+
+std::optional<std::int64_t> StartedStep::correct() const {
+  if (!numbers_->has_count) return std::nullopt;
+  numbers_->wait();
+  return numbers_->content.count;
+}
+
+/// Nobody asks for them any more: what the device may still write there comes first.
+const std::shared_ptr<StartedStep::Numbers>& LateNumbers::unused(Device& device) {
+  const auto is_unused = [&](const auto& numbers) {
+    return numbers.use_count() == 1 && &numbers->device == &device;
+  };
+  const auto found = std::ranges::find_if(all_, is_unused);
+  if (found != all_.end()) return *found;
+  return all_.emplace_back(std::make_shared<StartedStep::Numbers>(device));
+}
+
+StartedStep LateNumbers::take(const Tensor& loss, const Tensor* count) {
+  assert(loss.dtype() == DType::f32 || loss.dtype() == DType::f64);
+  Device& device = loss.device();
+  const std::shared_ptr<StartedStep::Numbers>& numbers = unused(device);
+  numbers->dtype = loss.dtype();
+  numbers->has_count = count != nullptr;
+  device.copy_async(&numbers->content.loss, loss.data(), loss.bytes());
+  if (count != nullptr) {
+    device.copy_async(&numbers->content.count, count->data(), count->bytes());
+  }
+  if (numbers->written != nullptr) numbers->written->set(Stream::work);
+  return StartedStep(numbers);
+}
+
+StartedStep LateNumbers::take(const Plan& plan, bool plan_counts, const TrainOptions& options,
+                              const Tensor& target) {
+  const Tensor& loss = plan.output(0);
+  if (plan_counts) return take(loss, &plan.output(plan.output_count() - 1));
+  if (!options.counts_correct || !has_class_targets(options.loss)) return take(loss, nullptr);
+  const Tensor& prediction = plan.output(1);
+  std::int64_t count =
+      count_correct(prediction, target, class_axis(options.loss, prediction.shape()),
+                    part_of(options.loss, 0).ignore_index.value_or(-1));
+  const Tensor counted = Tensor::view(DType::i64, Shape{}, &count, nullptr);
+  return take(loss, &counted);
+}
+
+}  // namespace graft
