@@ -38,7 +38,7 @@ class ConvInBounds {
   }
 
   void operator()(const KernelArgs& args) {
-    const NanWatch watch;
+    const InvalidFlagWatch watch;
     clamping_(args);
     if (!watch.met_nan()) return;
     if (!bare_) make_bare();
@@ -67,7 +67,7 @@ Kernel clamped_conv(KernelRequest& request) {
   const ConvClamp clamp(request.attributes());
   const ConvCall call(request);
   if (request.dtype() != DType::f32 || !call.problem.is_supported()) return {};
-  if (NanWatch::is_possible() && call.weight.defined()) {
+  if (InvalidFlagWatch::is_possible() && call.weight.defined()) {
     dnnl::post_ops after;
     after.append_eltwise(dnnl::algorithm::eltwise_clip, clamp.lower, clamp.upper);
     dnnl::primitive_attr attributes = onednn_attributes();

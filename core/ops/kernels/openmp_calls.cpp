@@ -73,21 +73,21 @@ OnednnThreads::~OnednnThreads() {
   made_for = saved_;
 }
 
-bool NanWatch::is_possible() {
+bool InvalidFlagWatch::is_possible() {
   return kFlagsNan;
 }
 
-NanWatch::NanWatch() {
+InvalidFlagWatch::InvalidFlagWatch() {
   region.met_nan = false;
   region.is_watched = true;
   set_nan_flag(false);
 }
 
-NanWatch::~NanWatch() {
+InvalidFlagWatch::~InvalidFlagWatch() {
   region.is_watched = false;
 }
 
-bool NanWatch::met_nan() const {
+bool InvalidFlagWatch::met_nan() const {
   return nan_flag() || region.met_nan;
 }
 

@@ -17,15 +17,15 @@ class OnednnThreads {
 /// Sees whether primitives that this thread runs while it lives meet a NaN where they clamp, on any
 /// of their threads. Their max and min then give the bound in place of the NaN, but the processor
 /// raises a flag (float_control_internal.h). One at a time.
-class NanWatch {
+class InvalidFlagWatch {
  public:
   /// Whether there are such flags.
   static bool is_possible();
 
-  NanWatch();
-  ~NanWatch();
-  NanWatch(const NanWatch&) = delete;
-  NanWatch& operator=(const NanWatch&) = delete;
+  InvalidFlagWatch();
+  ~InvalidFlagWatch();
+  InvalidFlagWatch(const InvalidFlagWatch&) = delete;
+  InvalidFlagWatch& operator=(const InvalidFlagWatch&) = delete;
 
   /// True at times without a NaN, too: for any arithmetic that has no result.
   bool met_nan() const;

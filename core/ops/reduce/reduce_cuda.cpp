@@ -10,14 +10,14 @@ namespace {
 
 struct Row {
   std::string_view op;
-  Reduction reduction;
+  ReductionKind reduction;
 };
 constexpr std::array kRows{
-    Row{"ReduceSum", Reduction::sum},        Row{"ReduceMean", Reduction::mean},
-    Row{"ReduceProd", Reduction::product},   Row{"ReduceMax", Reduction::largest},
-    Row{"ReduceMin", Reduction::smallest},   Row{"ReduceL1", Reduction::l1},
-    Row{"ReduceL2", Reduction::l2},          Row{"ReduceSumSquare", Reduction::sum_square},
-    Row{"ReduceLogSum", Reduction::log_sum}, Row{"ReduceLogSumExp", Reduction::log_sum_exp},
+    Row{"ReduceSum", ReductionKind::sum},        Row{"ReduceMean", ReductionKind::mean},
+    Row{"ReduceProd", ReductionKind::product},   Row{"ReduceMax", ReductionKind::largest},
+    Row{"ReduceMin", ReductionKind::smallest},   Row{"ReduceL1", ReductionKind::l1},
+    Row{"ReduceL2", ReductionKind::l2},          Row{"ReduceSumSquare", ReductionKind::sum_square},
+    Row{"ReduceLogSum", ReductionKind::log_sum}, Row{"ReduceLogSumExp", ReductionKind::log_sum_exp},
 };
 
 /// Joins it with the last one if the two lie in memory as one axis. False if there are too many.

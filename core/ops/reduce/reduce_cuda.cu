@@ -13,27 +13,27 @@ namespace graft {
 namespace {
 
 /// What is added to a total: some elements change before. `shift` is the largest element.
-__device__ double mapped(Reduction reduction, double x, double shift) {
+__device__ double mapped(ReductionKind reduction, double x, double shift) {
   switch (reduction) {
-    case Reduction::l1:
+    case ReductionKind::l1:
       return fabs(x);
-    case Reduction::l2:
-    case Reduction::sum_square:
+    case ReductionKind::l2:
+    case ReductionKind::sum_square:
       return x * x;
-    case Reduction::log_sum_exp:
+    case ReductionKind::log_sum_exp:
       return exp(x - shift);
     default:
       return x;
   }
 }
 
-__device__ double start_of(Reduction reduction) {
+__device__ double start_of(ReductionKind reduction) {
   switch (reduction) {
-    case Reduction::product:
+    case ReductionKind::product:
       return 1.0;
-    case Reduction::largest:
+    case ReductionKind::largest:
       return -HUGE_VAL;
-    case Reduction::smallest:
+    case ReductionKind::smallest:
       return HUGE_VAL;
     default:
       return 0.0;
@@ -41,28 +41,29 @@ __device__ double start_of(Reduction reduction) {
 }
 
 /// NaN wins in extremes.
-__device__ double joined(Reduction reduction, double a, double b) {
+__device__ double joined(ReductionKind reduction, double a, double b) {
   switch (reduction) {
-    case Reduction::product:
+    case ReductionKind::product:
       return a * b;
-    case Reduction::largest:
+    case ReductionKind::largest:
       return a > b || a != a ? a : b;
-    case Reduction::smallest:
+    case ReductionKind::smallest:
       return a < b || a != a ? a : b;
     default:
       return a + b;
   }
 }
 
-__device__ double finished(Reduction reduction, double total, std::int64_t length, double shift) {
+__device__ double finished(ReductionKind reduction, double total, std::int64_t length,
+                           double shift) {
   switch (reduction) {
-    case Reduction::mean:
+    case ReductionKind::mean:
       return total / static_cast<double>(length);
-    case Reduction::l2:
+    case ReductionKind::l2:
       return sqrt(total);
-    case Reduction::log_sum:
+    case ReductionKind::log_sum:
       return log(total);
-    case Reduction::log_sum_exp:
+    case ReductionKind::log_sum_exp:
       return log(total) + shift;
     default:
       return total;
@@ -103,7 +104,7 @@ __device__ double reduce_part(const DeviceReduction& r, const T* x, std::int64_t
 
 template <class T>
 __device__ double shift_of(const DeviceReduction& r, const T* y, std::int64_t i) {
-  return r.reduction == Reduction::log_sum_exp ? finite_or_zero(summand(y[i])) : 0.0;
+  return r.reduction == ReductionKind::log_sum_exp ? finite_or_zero(summand(y[i])) : 0.0;
 }
 
 template <class T>
@@ -193,8 +194,8 @@ void DeviceReduction::run(const void* x, void* y, void* workspace, cudaStream_t 
   if (kept.size == 0) return;
   auto* const pieces = static_cast<double*>(workspace);
   DeviceReduction pass = *this;
-  if (reduction == Reduction::log_sum_exp) {  // the largest elements go to the output first
-    pass.reduction = Reduction::largest;
+  if (reduction == ReductionKind::log_sum_exp) {  // the largest elements go to the output first
+    pass.reduction = ReductionKind::largest;
     pass.run(x, y, workspace, stream);
     pass.reduction = reduction;
   }

@@ -9,7 +9,7 @@
 
 namespace graft {
 
-enum class Reduction {
+enum class ReductionKind {
   sum,
   mean,
   product,
@@ -36,7 +36,7 @@ struct DeviceAxes {
 struct DeviceReduction {
   DeviceAxes kept;
   DeviceAxes reduced;
-  Reduction reduction = Reduction::sum;
+  ReductionKind reduction = ReductionKind::sum;
   DType dtype = DType::f32;
   /// Pieces of the reduced length that threads take side by side; joined in a second pass.
   std::int64_t splits = 1;
