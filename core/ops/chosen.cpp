@@ -58,6 +58,7 @@ void note_lookup(const OpDef& row) {
   const std::scoped_lock lock(all.mutex);
   all.rows.insert({row.name, row.domain});
 }
+
 std::vector<std::string> files_looked_up() {
   const std::scoped_lock lock(lookups().mutex);
   std::vector<std::string> names;

@@ -115,7 +115,7 @@ std::size_t Message::ByteSizeLong() const {
   } counter;
   for_each_inner([](const Message& inner) { inner.ByteSizeLong(); });
   Writer<Counter>(counter).put(*this);
-  cached_bytes_ = static_cast<std::uint32_t>(counter.bytes);
+  cached_bytes_ = counter.bytes;
   return counter.bytes;
 }
 

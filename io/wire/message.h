@@ -78,9 +78,9 @@ class Message {
 
   void for_each_inner(const std::function<void(const Message&)>& visit) const;
 
-  std::uint32_t has_ = 0;                   // by index: strings and numbers that are not repeated
-  mutable std::uint32_t cached_bytes_ = 0;  // of the last ByteSizeLong
-  std::string unknown_;                     // fields that have no place here, as they came
+  std::uint32_t has_ = 0;                 // by index: strings and numbers that are not repeated
+  mutable std::size_t cached_bytes_ = 0;  // of the last ByteSizeLong
+  std::string unknown_;                   // fields that have no place here, as they came
 };
 
 }  // namespace graft::onnx::wire
