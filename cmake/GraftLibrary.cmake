@@ -153,6 +153,21 @@ function(graft_examples)
   endforeach()
 endfunction()
 
+# graft_precompile_tests(<test>): GoogleTest's headers, compiled once for all tests, beside a program
+# that has nothing else: 115 MB, and 12 s of a processor.
+function(graft_precompile_tests test)
+  if(NOT TARGET graft_test_headers)
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "int main() {}\n")
+    add_executable(graft_test_headers EXCLUDE_FROM_ALL "${source}")
+    graft_target_options(graft_test_headers)
+    target_compile_options(graft_test_headers PRIVATE ${graft_test_options})
+    target_link_libraries(graft_test_headers PRIVATE GTest::gmock GTest::gtest_main)
+    target_precompile_headers(graft_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  endif()
+  target_precompile_headers(${test} REUSE_FROM graft_test_headers)
+endfunction()
+
 # graft_test(<folder> LINK target...): one GoogleTest program of the *_test.cpp (and helpers) below
 # a folder. Tests run in the repository's root and carry the folder's name as label.
 function(graft_test folder)
@@ -165,7 +180,7 @@ function(graft_test folder)
   graft_program(${name} FOLDER tests SOURCES ${sources} LINK ${arg_LINK} GTest::gmock
                 GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${graft_test_options})
-  target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  graft_precompile_tests(${name})
   graft_see_sources(${name})
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST

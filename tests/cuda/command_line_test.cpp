@@ -1,5 +1,6 @@
 // What people run, on the card: a net is trained, evaluated, run, trained on, cut, extended and
 // trained again; and the examples. No op may fall back to the CPU.
+#include <gmock/gmock.h>
 #include <cstdlib>
 
 #include "io/npy.h"

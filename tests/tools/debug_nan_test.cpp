@@ -1,4 +1,6 @@
 // `train --debug-nan`: whoever gets a NaN learns which node made it.
+#include <gmock/gmock.h>
+
 #include "core/ops/builder.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"

@@ -1,4 +1,6 @@
 // What inspect finds, and the commands that it names; adapters as commands.
+#include <gmock/gmock.h>
+
 #include "core/graph/frozen.h"
 #include "core/ops/builder.h"
 #include "io/onnx.h"

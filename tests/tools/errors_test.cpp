@@ -1,4 +1,6 @@
 // What the command line says, and returns, when something is wrong.
+#include <gmock/gmock.h>
+
 #include "core/device/mpi_communicator.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"

@@ -1,5 +1,6 @@
 // Ordinary events while the command line works: readers that go away, full disks, names that no
 // file can have, signals, names in files that a terminal would obey.
+#include <gmock/gmock.h>
 #include <signal.h>
 
 #include "io/npz.h"

@@ -1,4 +1,6 @@
 // The examples on a few samples: they run, and write what `graft eval` takes.
+#include <gmock/gmock.h>
+
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 

@@ -1,4 +1,5 @@
 // Parameters with settings of their own, averages and losses that name outputs, as commands.
+#include <gmock/gmock.h>
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>

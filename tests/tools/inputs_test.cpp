@@ -1,4 +1,5 @@
 // run and bench on the inputs that lie in a folder.
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "io/npy.h"

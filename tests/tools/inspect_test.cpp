@@ -1,4 +1,5 @@
 // What inspect and bench say is what runs: the memory of steps, and the passes.
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "core/layers/nets.h"

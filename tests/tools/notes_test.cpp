@@ -1,4 +1,5 @@
 // What training leaves in the file, and who heeds it: eval, run, predict.
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "core/ops/builder.h"

@@ -1,4 +1,5 @@
 // graft plot and graft report, on the files that a run leaves behind.
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/tool_test.h"

@@ -1,4 +1,5 @@
 // Run folders of the command line: settings, resuming, what may go wrong while training.
+#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
 

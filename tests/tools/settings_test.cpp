@@ -1,4 +1,5 @@
 // Options from the environment and from files.
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/tool_test.h"

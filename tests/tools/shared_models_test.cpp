@@ -1,5 +1,6 @@
 // Real models, with what onnxruntime recorded of them (the README beside them says where they are
 // from): each imports, agrees within 1e-4, and inspect says what would train by default.
+#include <gmock/gmock.h>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 // What is made from the options: help, completion, the manual page; and what doctor finds.
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

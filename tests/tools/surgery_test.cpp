@@ -1,4 +1,6 @@
 // graft edit: what it cuts, replaces, inserts and joins.
+#include <gmock/gmock.h>
+
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
 

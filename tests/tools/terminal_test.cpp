@@ -1,4 +1,5 @@
 // What people see: the command line in terminals of several widths, made by tmux.
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <algorithm>

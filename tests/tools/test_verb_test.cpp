@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>

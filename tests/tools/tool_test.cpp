@@ -1,5 +1,6 @@
 #include "tests/tools/tool_test.h"
 
+#include <gmock/gmock.h>
 #include <fstream>
 #include <sstream>
 

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <signal.h>
 
 #include "io/npz.h"

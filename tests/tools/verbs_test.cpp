@@ -1,4 +1,5 @@
 // new, inspect, run, edit, bench, ops, export-step and devices.
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

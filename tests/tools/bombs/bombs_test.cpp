@@ -1,4 +1,6 @@
 // `graft inspect` of files that ask for gigabytes and hours: it ends soon, and stays small.
+#include <gtest/gtest.h>
+
 #include "io/onnx.h"
 #include "tests/tools/bombs/bomb.h"
 #include "tests/tools/tool_test.h"
