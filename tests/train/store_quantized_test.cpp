@@ -38,5 +38,27 @@ TEST(StoreQuantized, KeepsAnswersAndOneByteANumber) {
   EXPECT_THAT(edit::store_quantized(model), IsEmpty());
 }
 
+/// Reshapes whose shape is what they reshape: each doubles the ways to the first one.
+TEST(StoreQuantized, SeesEachValueOnce) {
+  Model model;
+  model.set_opset("", 21);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::i8, SymShape{Dim("N")}}));
+  Expr shape = builder.expr(graph.add_initializer("one", Tensor::from<std::int64_t>({1}, {1})));
+  for (int i = 0; i < 60; ++i) shape = call("Reshape", {shape, shape});
+  const Expr w =
+      call("Reshape", {builder.expr(graph.add_initializer("w", Tensor::scalar(0.5F))), shape});
+  const Expr scale = builder.expr(graph.add_initializer("scale", Tensor::scalar(0.25F)));
+  const Expr zero = builder.expr(graph.add_initializer("zero", Tensor::scalar<std::int8_t>(3)));
+  const Expr stored = call("QuantizeLinear", {w, scale, zero});
+  graph.rename(stored.value(), "w_stored");
+  graph.add_output((x + stored).value());
+  EXPECT_THAT(edit::store_quantized(model), ElementsAre("w_stored"));
+  verify(model);
+  EXPECT_EQ(graph.nodes().size(), 1U);
+  EXPECT_THAT(to_double(graph.find("w_stored")->initializer()), ElementsAre(5));
+}
+
 }  // namespace
 }  // namespace graft
