@@ -71,31 +71,26 @@ const std::shared_ptr<StartedStep::Numbers>& LateNumbers::unused(Device& device)
   return all_.emplace_back(std::make_shared<StartedStep::Numbers>(device));
 }
 
-StartedStep LateNumbers::take(const Tensor& loss, const Tensor* count) {
+StartedStep LateNumbers::take(const Plan& plan, bool plan_counts, const TrainOptions& options,
+                              const Tensor& target) {
+  const Tensor& loss = plan.output(0);
   assert(loss.dtype() == DType::f32 || loss.dtype() == DType::f64);
   Device& device = loss.device();
   const std::shared_ptr<StartedStep::Numbers>& numbers = unused(device);
   numbers->dtype = loss.dtype();
-  numbers->has_count = count != nullptr;
   device.copy_async(&numbers->content.loss, loss.data(), loss.bytes());
-  if (count != nullptr) {
-    device.copy_async(&numbers->content.count, count->data(), count->bytes());
+  numbers->has_count = plan_counts || (options.counts_correct && has_class_targets(options.loss));
+  if (plan_counts) {
+    const Tensor& count = plan.output(plan.output_count() - 1);
+    device.copy_async(&numbers->content.count, count.data(), count.bytes());
+  } else if (numbers->has_count) {
+    const Tensor& prediction = plan.output(1);
+    numbers->content.count =
+        count_correct(prediction, target, class_axis(options.loss, prediction.shape()),
+                      part_of(options.loss, 0).ignore_index.value_or(-1));
   }
   if (numbers->written != nullptr) numbers->written->set(Stream::work);
   return StartedStep(numbers);
-}
-
-StartedStep LateNumbers::take(const Plan& plan, bool plan_counts, const TrainOptions& options,
-                              const Tensor& target) {
-  const Tensor& loss = plan.output(0);
-  if (plan_counts) return take(loss, &plan.output(plan.output_count() - 1));
-  if (!options.counts_correct || !has_class_targets(options.loss)) return take(loss, nullptr);
-  const Tensor& prediction = plan.output(1);
-  std::int64_t count =
-      count_correct(prediction, target, class_axis(options.loss, prediction.shape()),
-                    part_of(options.loss, 0).ignore_index.value_or(-1));
-  const Tensor counted = Tensor::view(DType::i64, Shape{}, &count, nullptr);
-  return take(loss, &counted);
 }
 
 }  // namespace graft

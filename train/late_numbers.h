@@ -18,7 +18,6 @@ class LateNumbers {
                    const Tensor& target);
 
  private:
-  StartedStep take(const Tensor& loss, const Tensor* count);
   const std::shared_ptr<StartedStep::Numbers>& unused(Device& device);
 
   std::vector<std::shared_ptr<StartedStep::Numbers>> all_;
