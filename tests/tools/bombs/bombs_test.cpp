@@ -9,18 +9,19 @@ namespace graft::testing {
 namespace {
 
 constexpr std::size_t kLargestFile = 1 << 21;
-/// Seconds are those of all threads. Sanitizers slow a program down and keep what it frees.
+/// Seconds are those of all threads: up to 3 on most processors that were measured, 4.7 on the
+/// slowest, hours without limits. Sanitizers slow a program down and keep what it frees.
 #ifdef NDEBUG
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-constexpr double kMostSeconds = 3;
+constexpr double kMostSeconds = 10;
 #else
 constexpr std::size_t kMostBytes = std::size_t{1} << 32;
-constexpr double kMostSeconds = 60;
+constexpr double kMostSeconds = 120;
 #endif
 
 class Bombs : public ToolTest, public ::testing::WithParamInterface<Bomb> {};
 
-TEST_P(Bombs, AreInspectedInAGigabyteAndThreeSeconds) {
+TEST_P(Bombs, AreInspectedSoonInAGigabyte) {
   const std::string file = path(GetParam().name + ".onnx");
   onnx::save(GetParam().make(), file);
   ASSERT_LT(std::filesystem::file_size(file), kLargestFile);
