@@ -89,35 +89,16 @@ struct Cast {
   void* y;
   DType from;
   DType to;
+  bool from_float;
 
   __device__ void operator()(std::int64_t i) const {
-    switch (from) {
-      case DType::f32:
-        // By way of f64 a denormal would be lost where the processor flushes them.
-        if (to == DType::f32) return put<float>(i, read<float>(i));
-        return write(i, static_cast<double>(read<float>(i)));
-      case DType::f64:
-        return write(i, read<double>(i));
-      case DType::bf16:
-        return write(i, static_cast<double>(as_float(read<BFloat16>(i))));
-      case DType::f16:
-        return write(i, static_cast<double>(half_as_float(read<Half>(i))));
-      case DType::i64:
-        return write(i, read<std::int64_t>(i));
-      case DType::i32:
-        return write(i, std::int64_t{read<std::int32_t>(i)});
-      case DType::i16:
-        return write(i, std::int64_t{read<std::int16_t>(i)});
-      case DType::i8:
-        return write(i, std::int64_t{read<std::int8_t>(i)});
-      case DType::u32:
-        return write(i, std::int64_t{read<std::uint32_t>(i)});
-      case DType::u16:
-        return write(i, std::int64_t{read<std::uint16_t>(i)});
-      case DType::u8:
-        return write(i, std::int64_t{read<std::uint8_t>(i)});
-      default:
-        return write(i, std::int64_t{read<std::uint8_t>(i) != 0});
+    // By way of f64 a denormal would be lost where the processor flushes them.
+    if (from == DType::f32 && to == DType::f32) {
+      put<float>(i, read<float>(i));
+    } else if (from_float) {
+      write(i, floating(i));
+    } else {
+      write(i, whole(i));
     }
   }
 
@@ -125,6 +106,40 @@ struct Cast {
   template <class From>
   __device__ From read(std::int64_t i) const {
     return static_cast<const From*>(x)[i];
+  }
+
+  __device__ double floating(std::int64_t i) const {
+    switch (from) {
+      case DType::f32:
+        return read<float>(i);
+      case DType::bf16:
+        return as_float(read<BFloat16>(i));
+      case DType::f16:
+        return half_as_float(read<Half>(i));
+      default:
+        return read<double>(i);
+    }
+  }
+
+  __device__ std::int64_t whole(std::int64_t i) const {
+    switch (from) {
+      case DType::i64:
+        return read<std::int64_t>(i);
+      case DType::i32:
+        return read<std::int32_t>(i);
+      case DType::i16:
+        return read<std::int16_t>(i);
+      case DType::i8:
+        return read<std::int8_t>(i);
+      case DType::u32:
+        return read<std::uint32_t>(i);
+      case DType::u16:
+        return read<std::uint16_t>(i);
+      case DType::u8:
+        return read<std::uint8_t>(i);
+      default:
+        return read<std::uint8_t>(i) != 0 ? 1 : 0;
+    }
   }
 
   template <class To, class Value>
@@ -174,7 +189,7 @@ Kernel make_cast(KernelRequest& request) {
   if (!holds(Types{}, from) || !holds(Types{}, to)) return {};
   return [from, to, size = request.output().shape.size(),
           stream = as_cuda(request.device()).stream()](const KernelArgs& args) {
-    start_items(Cast{args.inputs[0], args.outputs[0], from, to}, size, stream);
+    start_items(Cast{args.inputs[0], args.outputs[0], from, to, is_float(from)}, size, stream);
   };
 }
 
