@@ -36,13 +36,23 @@ function(graft_see_sources target)
   set_target_properties(${target} PROPERTIES GRAFT_SEES_SOURCES ON)
 endfunction()
 
+# graft_unity(<target>): with GRAFT_UNITY its sources are compiled eight at a time, for headers take
+# most of the time. The files of a folder have to compile as one, for a new file shifts the batches.
+function(graft_unity target)
+  if(GRAFT_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    # GCC takes what is included for a header, where names without linkage would be another's.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # graft_library(<name> [FOLDERS folder...] [DEPENDS name...] [PRIVATE target...] [ALONE])
 #
 # Static library graft_<name> of the folder's sources (and those of FOLDERS below it). DEPENDS are
 # Graft's own libraries, by <name>, and reach who links this one; PRIVATE is third party, for which
-# graft::third_party stands where Graft is installed. With GRAFT_UNITY
-# the sources are compiled eight at a time, for headers take most of the time; but for ALONE, where
-# files give one name to different things, or what is inlined, and so the speed, hangs on the file.
+# graft::third_party stands where Graft is installed. Sources are compiled as graft_unity says; but
+# for ALONE, where files give one name to different things, or what is inlined, and so the speed,
+# hangs on the file.
 #
 #   graft_library(graph DEPENDS tensor PRIVATE ZLIB::ZLIB)
 function(graft_library name)
@@ -55,10 +65,8 @@ function(graft_library name)
   graft_see_sources(${target})
   graft_use_cuda(${target})
   graft_minimal_options(${target})
-  if(GRAFT_UNITY AND NOT arg_ALONE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    # GCC takes what is included for a header, where names without linkage would be another's.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  if(NOT arg_ALONE)
+    graft_unity(${target})
   endif()
   list(TRANSFORM arg_DEPENDS PREPEND graft_)
   target_link_libraries(${target} PUBLIC ${arg_DEPENDS})

@@ -6,6 +6,7 @@
 
 namespace graft::passes {
 namespace {
+namespace addend_fusion {
 
 /// A product of rows with one matrix, which nothing is added to yet.
 bool is_bare_product(const Node& node) {
@@ -103,14 +104,15 @@ const std::vector<Rewrite> kRewrites{
            }}}},
 };
 
+}  // namespace addend_fusion
 }  // namespace
 
 std::span<const Rewrite> add_in_products_rewrites() {
-  return kRewrites;
+  return addend_fusion::kRewrites;
 }
 
 bool add_in_products(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, addend_fusion::kRewrites);
 }
 
 }  // namespace graft::passes

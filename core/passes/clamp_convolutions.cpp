@@ -7,6 +7,7 @@
 
 namespace graft::passes {
 namespace {
+namespace convolution_clamping {
 
 const Pattern x = any();
 const Pattern weight = any();
@@ -76,14 +77,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace convolution_clamping
 }  // namespace
 
 std::span<const Rewrite> clamp_convolutions_rewrites() {
-  return kRewrites;
+  return convolution_clamping::kRewrites;
 }
 
 bool clamp_convolutions(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, convolution_clamping::kRewrites);
 }
 
 }  // namespace graft::passes

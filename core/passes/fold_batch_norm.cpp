@@ -7,6 +7,7 @@
 
 namespace graft::passes {
 namespace {
+namespace batch_norm_folding {
 
 const Pattern x = any();
 const Pattern weight = any();
@@ -102,14 +103,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace batch_norm_folding
 }  // namespace
 
 std::span<const Rewrite> fold_batch_norm_rewrites() {
-  return kRewrites;
+  return batch_norm_folding::kRewrites;
 }
 
 bool fold_batch_norm(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, batch_norm_folding::kRewrites);
 }
 
 }  // namespace graft::passes

@@ -95,7 +95,7 @@ void replace_by_constants(Graph& graph, Node& node, const std::vector<Tensor>& r
   graph.remove(&node);
 }
 
-bool has_kernel(const Node& node) {
+bool can_evaluate(const Node& node) {
   const OpDef& def = OpRegistry::instance().get(node);
   const bool is_view =
       std::ranges::any_of(def.aliases, [](const Alias& a) { return a.kind == AliasKind::view; });
@@ -119,7 +119,7 @@ bool fold_constants(Graph& graph) {
     std::optional<std::vector<Tensor>> results;
     if (OpRegistry::instance().get(node).is_dynamic) {
       results = evaluate_dynamic(node);
-    } else if (all_types_known(node) && can_afford(node) && has_kernel(node)) {
+    } else if (all_types_known(node) && can_afford(node) && can_evaluate(node)) {
       spend(node);
       results = evaluate_constants(node);
     }

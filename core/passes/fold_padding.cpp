@@ -10,6 +10,7 @@
 
 namespace graft::passes {
 namespace {
+namespace padding_folding {
 
 /// Of one side of an axis: as much as convolutions take.
 constexpr std::int64_t kMostPadding = std::numeric_limits<std::int32_t>::max();
@@ -110,14 +111,15 @@ const std::vector<Rewrite> kRewrites{
            }}}},
 };
 
+}  // namespace padding_folding
 }  // namespace
 
 std::span<const Rewrite> fold_padding_rewrites() {
-  return kRewrites;
+  return padding_folding::kRewrites;
 }
 
 bool fold_padding(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, padding_folding::kRewrites);
 }
 
 }  // namespace graft::passes

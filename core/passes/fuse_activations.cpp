@@ -8,6 +8,7 @@
 
 namespace graft::passes {
 namespace {
+namespace activation_fusion {
 
 const Pattern x = any();
 const Pattern dz = any();
@@ -108,14 +109,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace activation_fusion
 }  // namespace
 
 std::span<const Rewrite> fuse_activations_rewrites() {
-  return kRewrites;
+  return activation_fusion::kRewrites;
 }
 
 bool fuse_activations(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, activation_fusion::kRewrites);
 }
 
 }  // namespace graft::passes

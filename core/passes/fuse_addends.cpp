@@ -15,7 +15,7 @@ namespace {
 constexpr int kAddend = 2;
 
 /// A sum, and the gradient that takes in the other operand.
-struct Match {
+struct AddedGradient {
   Node* sum;
   Node* gradient;
   Value* addend;
@@ -33,7 +33,7 @@ class Fuser {
   bool run() {
     bool changed = false;
     for (Node* const sum : sums_) {
-      const std::optional<Match> found = match(*sum);
+      const std::optional<AddedGradient> found = match(*sum);
       changed |= found && fuse(*found);
     }
     return changed;
@@ -41,8 +41,8 @@ class Fuser {
 
  private:
   /// Of two gradients the later one, since the other is there when it runs.
-  std::optional<Match> match(Node& sum) const {
-    std::optional<Match> found;
+  std::optional<AddedGradient> match(Node& sum) const {
+    std::optional<AddedGradient> found;
     for (const int index : {0, 1}) {
       Node* const node = sum.input(index)->producer();
       Value* const addend = sum.input(1 - index);
@@ -57,7 +57,7 @@ class Fuser {
   }
 
   /// False where another kernel, or none, would run the fused node.
-  bool fuse(const Match& match) {
+  bool fuse(const AddedGradient& match) {
     Value* const sum = match.sum->output();
     std::vector<Value*> inputs = match.gradient->inputs();
     inputs.push_back(match.addend);

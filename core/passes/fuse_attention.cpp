@@ -15,6 +15,7 @@
 
 namespace graft::passes {
 namespace {
+namespace attention_fusion {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -338,14 +339,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace attention_fusion
 }  // namespace
 
 std::span<const Rewrite> fuse_attention_rewrites() {
-  return kRewrites;
+  return attention_fusion::kRewrites;
 }
 
 bool fuse_attention(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, attention_fusion::kRewrites);
 }
 
 }  // namespace graft::passes

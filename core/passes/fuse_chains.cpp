@@ -11,7 +11,7 @@
 namespace graft::passes {
 namespace {
 
-bool is_view(const Node& node) {
+bool has_view(const Node& node) {
   return std::ranges::any_of(OpRegistry::instance().get(node).aliases,
                              [](const Alias& alias) { return alias.kind == AliasKind::view; });
 }
@@ -21,7 +21,7 @@ double bytes(const Value* value) {
 }
 
 Value* root_of(Value* value) {
-  while (value->producer() != nullptr && is_view(*value->producer())) {
+  while (value->producer() != nullptr && has_view(*value->producer())) {
     value = value->producer()->input(0);
   }
   return value;
@@ -129,7 +129,7 @@ class Chains {
     const auto runs_between = [&] {
       for (int i = position(earlier.back()) + 1; i < end; ++i) {
         const Node* const node = nodes_[static_cast<std::size_t>(i)];
-        if (!is_view(*node) && !contains(links, node)) return true;
+        if (!has_view(*node) && !contains(links, node)) return true;
       }
       return false;
     };

@@ -7,6 +7,7 @@
 
 namespace graft::passes {
 namespace {
+namespace feed_forward_fusion {
 
 bool is_plain_gemm(const Node& gemm) {
   return gemm.attributes.get_int("transA", 0) == 0 &&
@@ -122,14 +123,15 @@ const std::vector<Rewrite> kRewrites{
            }}}},
 };
 
+}  // namespace feed_forward_fusion
 }  // namespace
 
 std::span<const Rewrite> fuse_feed_forward_rewrites() {
-  return kRewrites;
+  return feed_forward_fusion::kRewrites;
 }
 
 bool fuse_feed_forward(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, feed_forward_fusion::kRewrites);
 }
 
 }  // namespace graft::passes

@@ -9,6 +9,7 @@
 
 namespace graft::passes {
 namespace {
+namespace layer_norm_fusion {
 
 const Pattern x = any();
 const Pattern scale = any();
@@ -139,14 +140,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace layer_norm_fusion
 }  // namespace
 
 std::span<const Rewrite> fuse_layer_norm_rewrites() {
-  return kRewrites;
+  return layer_norm_fusion::kRewrites;
 }
 
 bool fuse_layer_norm(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, layer_norm_fusion::kRewrites);
 }
 
 }  // namespace graft::passes

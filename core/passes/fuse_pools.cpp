@@ -6,6 +6,7 @@
 
 namespace graft::passes {
 namespace {
+namespace pool_fusion {
 
 /// A byte names an element of the window, or none.
 bool fits(const Node& pool) {
@@ -67,14 +68,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace pool_fusion
 }  // namespace
 
 std::span<const Rewrite> fuse_pools_rewrites() {
-  return kRewrites;
+  return pool_fusion::kRewrites;
 }
 
 bool fuse_pools(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, pool_fusion::kRewrites);
 }
 
 }  // namespace graft::passes

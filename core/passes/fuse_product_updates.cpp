@@ -8,6 +8,7 @@
 
 namespace graft::passes {
 namespace {
+namespace product_update_fusion {
 
 /// Empty op where the node has none.
 const ProductForm& product_form_of(const Node& node) {
@@ -179,15 +180,17 @@ const std::vector<Rewrite> kRewrites{
 /// The first ones are for the CPU.
 constexpr std::size_t kOnCpu = 1;
 
+}  // namespace product_update_fusion
 }  // namespace
 
 std::span<const Rewrite> fuse_product_updates_rewrites() {
-  return kRewrites;
+  return product_update_fusion::kRewrites;
 }
 
 bool fuse_product_updates(Graph& graph, Device& device) {
-  const std::span<const Rewrite> all = kRewrites;
-  return rewrite(graph, device.kind() == DeviceKind::cpu ? all.first(kOnCpu) : all.subspan(kOnCpu));
+  const std::span<const Rewrite> all = product_update_fusion::kRewrites;
+  constexpr std::size_t kFirst = product_update_fusion::kOnCpu;
+  return rewrite(graph, device.kind() == DeviceKind::cpu ? all.first(kFirst) : all.subspan(kFirst));
 }
 
 }  // namespace graft::passes

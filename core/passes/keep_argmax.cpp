@@ -4,6 +4,7 @@
 
 namespace graft::passes {
 namespace {
+namespace argmax_pooling {
 
 /// A byte names an element of the window.
 bool fits(const Node& pool) {
@@ -44,14 +45,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace argmax_pooling
 }  // namespace
 
 std::span<const Rewrite> keep_argmax_rewrites() {
-  return kRewrites;
+  return argmax_pooling::kRewrites;
 }
 
 bool keep_argmax(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, argmax_pooling::kRewrites);
 }
 
 }  // namespace graft::passes

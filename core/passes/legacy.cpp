@@ -111,9 +111,9 @@ void upgrade_upsample(Node& node, std::int64_t, Builder&) {
   }
 }
 
-using Rewrite = void (*)(Node& node, std::int64_t from, Builder& builder);
+using Upgrade = void (*)(Node& node, std::int64_t from, Builder& builder);
 
-constexpr std::array<std::pair<std::string_view, Rewrite>, 19> kRewrites{{
+constexpr std::array<std::pair<std::string_view, Upgrade>, 19> kUpgrades{{
     {"Add", upgrade_broadcast},     {"Sub", upgrade_broadcast},   {"Mul", upgrade_broadcast},
     {"Div", upgrade_broadcast},     {"Pow", upgrade_broadcast},   {"And", upgrade_broadcast},
     {"Or", upgrade_broadcast},      {"Xor", upgrade_broadcast},   {"Equal", upgrade_broadcast},
@@ -127,8 +127,8 @@ constexpr std::array<std::pair<std::string_view, Rewrite>, 19> kRewrites{{
 
 void upgrade_legacy(Node& node, std::int64_t from, Builder& builder) {
   if (!node.domain().empty()) return;
-  for (const auto& [op, rewrite] : kRewrites) {
-    if (op == node.op_type()) rewrite(node, from, builder);
+  for (const auto& [op, upgrade] : kUpgrades) {
+    if (op == node.op_type()) upgrade(node, from, builder);
   }
   // Hints to share memory, whether it trains (sessions and training steps know), which outputs to
   // give, and Gemm's permission to broadcast C.

@@ -8,7 +8,7 @@
 namespace graft::passes {
 namespace {
 
-std::vector<Expr> parts_of(Graph& graph, Node* node) {
+std::vector<Expr> lowered(Graph& graph, Node* node) {
   const OpDef& def = OpRegistry::instance().get(*node);
   Builder builder(graph, node);
   return def.lower == nullptr ? std::vector<Expr>() : def.lower(*node, builder);
@@ -24,7 +24,7 @@ bool lower(Graph& graph) {
     Node* const node = next;
     next = graph.next(node);
     if (node->domain() != kInternalDomain) continue;
-    const std::vector<Expr> parts = parts_of(graph, node);
+    const std::vector<Expr> parts = lowered(graph, node);
     if (parts.empty()) {
       refused.insert(node->op_type());
     } else {

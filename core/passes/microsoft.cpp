@@ -219,7 +219,7 @@ const Row* row_of(const Node& node) {
 }
 
 /// `block`: how many channels lie together in blocked images.
-void expand(Node& node, const Row& row, std::int64_t block) {
+void expand_node(Node& node, const Row& row, std::int64_t block) {
   Builder builder(node.graph(), &node, (node.name().empty() ? node.op_type() : node.name()) + "/");
   std::vector<Value*> results;
   for (const Expr& output : row.expand(MicrosoftCall(node, builder, block))) {
@@ -258,7 +258,7 @@ void expand_all(Graph& graph, std::int64_t block) {
     next = graph.next(node);
     for_each_body(*node, [&](Graph& body) { expand_all(body, block); });
     if (const Row* const row = row_of(*node)) {
-      expand(*node, *row, block);
+      expand_node(*node, *row, block);
     } else {
       infer(*node);
     }

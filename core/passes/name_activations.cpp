@@ -7,6 +7,7 @@
 
 namespace graft::passes {
 namespace {
+namespace activation_naming {
 
 const double kRoot2OverPi = std::sqrt(2 / std::numbers::pi);
 
@@ -99,14 +100,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace activation_naming
 }  // namespace
 
 std::span<const Rewrite> name_activations_rewrites() {
-  return kRewrites;
+  return activation_naming::kRewrites;
 }
 
 bool name_activations(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, activation_naming::kRewrites);
 }
 
 }  // namespace graft::passes

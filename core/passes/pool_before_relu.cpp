@@ -5,6 +5,7 @@
 
 namespace graft::passes {
 namespace {
+namespace pooling_before_relu {
 
 /// Every window holds elements of the image alone: none is empty, and padding, which never wins,
 /// is not compared with what the Relu makes 0.
@@ -54,14 +55,15 @@ const std::vector<Rewrite> kRewrites{
            }}}},
 };
 
+}  // namespace pooling_before_relu
 }  // namespace
 
 std::span<const Rewrite> pool_before_relu_rewrites() {
-  return kRewrites;
+  return pooling_before_relu::kRewrites;
 }
 
 bool pool_before_relu(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, pooling_before_relu::kRewrites);
 }
 
 }  // namespace graft::passes

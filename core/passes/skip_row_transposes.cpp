@@ -10,6 +10,7 @@
 
 namespace graft::passes {
 namespace {
+namespace row_transpose_skipping {
 
 std::int64_t columns_of(const Value* value) {
   const Shape shape = value->known_shape();
@@ -137,14 +138,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace row_transpose_skipping
 }  // namespace
 
 std::span<const Rewrite> skip_row_transposes_rewrites() {
-  return kRewrites;
+  return row_transpose_skipping::kRewrites;
 }
 
 bool skip_row_transposes(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, row_transpose_skipping::kRewrites);
 }
 
 }  // namespace graft::passes

@@ -65,6 +65,14 @@ std::vector<Value*> splice(const Graph& body, Graph& into, Node* before,
   return results;
 }
 
+std::uint64_t count_nodes(const Graph& graph) {
+  std::uint64_t count = graph.node_count();
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, [&](const Graph& body) { count += count_nodes(body); });
+  }
+  return count;
+}
+
 void replace_node(Node& node, const std::vector<Value*>& results) {
   Graph& graph = node.graph();
   for (int i = 0; i < node.output_count(); ++i) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace graft::passes {
 /// that is a left-out input. Tensors are shared.
 std::vector<Value*> splice(const Graph& body, Graph& into, Node* before,
                            const std::vector<Value*>& arguments, const std::string& prefix);
+
+/// The nodes of the graph and of the bodies in it.
+std::uint64_t count_nodes(const Graph& graph);
 
 /// Lets all readers of the node's outputs read `results` instead, and removes the node. Graph
 /// outputs keep their names. Throws Error{model} if a result that is read is null.

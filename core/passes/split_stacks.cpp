@@ -8,6 +8,7 @@
 
 namespace graft::passes {
 namespace {
+namespace stack_splitting {
 
 const Pattern whole = any();
 
@@ -98,14 +99,15 @@ const std::vector<Rewrite> kRewrites{
                   }}}},
 };
 
+}  // namespace stack_splitting
 }  // namespace
 
 std::span<const Rewrite> split_stacks_rewrites() {
-  return kRewrites;
+  return stack_splitting::kRewrites;
 }
 
 bool split_stacks(Graph& graph) {
-  return rewrite(graph, kRewrites);
+  return rewrite(graph, stack_splitting::kRewrites);
 }
 
 }  // namespace graft::passes

@@ -16,20 +16,12 @@ const Graph* body_of(const Node& node) {
   return graph == nullptr ? nullptr : graph->get();
 }
 
-/// Those of bodies too.
-std::int64_t count_nodes(const Graph& graph) {
-  auto count = static_cast<std::int64_t>(graph.node_count());
-  for (const auto& node : graph.nodes()) {
-    for_each_body(*node, [&](const Graph& body) { count += count_nodes(body); });
-  }
-  return count;
-}
-
 /// Longer loops are better run; a file of a few bytes may ask for any number of turns.
 bool is_small(const Node& node, const Graph& body, std::int64_t turns) {
   const std::int64_t room =
       limits().unrolled_nodes - static_cast<std::int64_t>(node.graph().node_count());
-  return turns >= 0 && turns <= std::max<std::int64_t>(room, 0) / (count_nodes(body) + 1);
+  const auto count = static_cast<std::int64_t>(count_nodes(body));
+  return turns >= 0 && turns <= std::max<std::int64_t>(room, 0) / (count + 1);
 }
 
 bool is_true(const Value* value) {

@@ -15,15 +15,7 @@
 namespace graft::passes {
 namespace {
 
-/// Nodes of the graph, its bodies and the functions, as the file has them.
-std::uint64_t count_nodes(const Graph& graph) {
-  std::uint64_t count = graph.node_count();
-  for (const auto& node : graph.nodes()) {
-    for_each_body(*node, [&](const Graph& body) { count += count_nodes(body); });
-  }
-  return count;
-}
-
+/// By the nodes of the graph, its bodies and the functions, as the file has them.
 std::int64_t most_inlined_nodes(const Model& model) {
   std::uint64_t own = count_nodes(model.graph());
   for (const Function& function : model.functions) own += count_nodes(*function.body);
@@ -64,7 +56,7 @@ class UnknownOps {
   std::set<std::string> names_;
 };
 
-bool is_dead(const Node& node) {
+bool is_unread(const Node& node) {
   for (int i = 0; i < node.output_count(); ++i) {
     if (node.output(i) != nullptr && !node.output(i)->is_unused()) return false;
   }
@@ -111,11 +103,11 @@ class Upgrader {
  private:
   static void upgrade(Node& node, const OpDef& def, std::int64_t from) {
     Builder builder(node.graph(), &node);
-    const bool was_dead = is_dead(node);
+    const bool was_unread = is_unread(node);
     const bool is_legacy = from != 0 && from < kOldestOpset;
     if (is_legacy) upgrade_legacy(node, from, builder);
     if (def.upgrade != nullptr) def.upgrade(node, from, builder);
-    if (!was_dead && is_dead(node)) return node.graph().remove(&node);
+    if (!was_unread && is_unread(node)) return node.graph().remove(&node);
     // The next legacy node may need the rank, which files of the time do not state.
     if (is_legacy && lacks_shape(node)) infer(node);
   }

@@ -27,7 +27,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   std::string model;
   bool train = false;
   LossArguments loss;
@@ -46,7 +46,8 @@ struct Arguments {
 
 /// Where the time of some more runs goes.
 template <class Runner>
-void show_profile(const Arguments& arguments, Runner& runner, const std::function<void()>& run) {
+void show_profile(const BenchArguments& arguments, Runner& runner,
+                  const std::function<void()>& run) {
   constexpr int kRuns = 10;
   runner.set_profiling(true);
   for (int i = 0; i < kRuns; ++i) run();
@@ -127,7 +128,7 @@ Times repeat_steps(double seconds, TrainStep& step, const std::vector<Tensor>& i
   });
 }
 
-Figures bench_training(const Arguments& arguments, Model& model, const Loss& loss,
+Figures bench_training(const BenchArguments& arguments, Model& model, const Loss& loss,
                        const BenchData& data) {
   TrainOptions options;
   options.loss = loss;
@@ -157,7 +158,7 @@ Figures bench_training(const Arguments& arguments, Model& model, const Loss& los
   return figures;
 }
 
-Figures bench_plan(const Arguments& arguments, std::unique_ptr<Graph> graph,
+Figures bench_plan(const BenchArguments& arguments, std::unique_ptr<Graph> graph,
                    const PlanOptions& options, const std::vector<Tensor>& inputs,
                    const Stopwatch& since_load) {
   Figures figures;
@@ -171,7 +172,8 @@ Figures bench_plan(const Arguments& arguments, std::unique_ptr<Graph> graph,
 }
 
 /// What a Session runs: where that is one plan, without the copies that it makes of its outputs.
-Figures bench_inference(const Arguments& arguments, const Model& model, const BenchData& data) {
+Figures bench_inference(const BenchArguments& arguments, const Model& model,
+                        const BenchData& data) {
   const PlanOptions options{.device = &device(arguments.compute.device),
                             .fallback = arguments.compute.fallback};
   const Stopwatch since_load;
@@ -196,7 +198,8 @@ Figures bench_inference(const Arguments& arguments, const Model& model, const Be
 }
 
 /// `load_ms`: from the process's start to the loaded model.
-nlohmann::ordered_json to_json(Figures& figures, double load_ms, std::optional<std::int64_t> macs) {
+nlohmann::ordered_json figures_json(Figures& figures, double load_ms,
+                                    std::optional<std::int64_t> macs) {
   nlohmann::ordered_json line{{"step_ms_median", figures.times.median()},
                               {"step_ms_min", figures.times.min()},
                               {"steps", figures.times.milliseconds.size()},
@@ -223,7 +226,7 @@ nlohmann::ordered_json to_json(Figures& figures, double load_ms, std::optional<s
   return line;
 }
 
-void print_text(const nlohmann::ordered_json& line) {
+void print_figures(const nlohmann::ordered_json& line) {
   std::cout << "step         " << fixed(line["step_ms_median"], 3) << " ms median, "
             << fixed(line["step_ms_min"], 3) << " ms min, " << line["steps"] << " steps\n";
   std::cout << "start        " << fixed(line["load_ms"], 1) << " ms to the loaded model, "
@@ -251,7 +254,7 @@ void print_text(const nlohmann::ordered_json& line) {
   }
 }
 
-ExitCode bench(const Arguments& arguments) {
+ExitCode bench(const BenchArguments& arguments) {
   const double before_ms = 1e3 * processor_seconds();
   const Stopwatch loading;
   apply(arguments.compute);
@@ -268,11 +271,11 @@ ExitCode bench(const Arguments& arguments) {
       data.graph == nullptr ? std::nullopt : multiply_adds(*data.graph);
   Figures figures = arguments.train ? bench_training(arguments, model, loss, data)
                                     : bench_inference(arguments, model, data);
-  const nlohmann::ordered_json line = to_json(figures, load_ms, macs);
+  const nlohmann::ordered_json line = figures_json(figures, load_ms, macs);
   if (arguments.json) {
     print_json(line);
   } else {
-    print_text(line);
+    print_figures(line);
   }
   return ok;
 }
@@ -280,7 +283,7 @@ ExitCode bench(const Arguments& arguments) {
 }  // namespace
 
 Run add_bench(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<BenchArguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   app.add_flag("--train", arguments->train, "measure training steps (default: inference)");
   add_arguments(app, arguments->loss);

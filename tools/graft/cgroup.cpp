@@ -7,10 +7,10 @@
 namespace graft::cli {
 namespace {
 
-using std::filesystem::path;
+namespace fs = std::filesystem;
 
 /// Nothing where the file is not there or says "max" or -1.
-std::optional<double> number_in(const path& file, int place = 0) {
+std::optional<double> limit_in(const fs::path& file, int place = 0) {
   std::ifstream stream(file);
   std::string word;
   for (int i = 0; i <= place; ++i) stream >> word;
@@ -31,17 +31,17 @@ std::optional<double> quotient(std::optional<double> quota, std::optional<double
 }
 
 /// Version 1 says "no limit" by a number of pages near 2^63.
-std::optional<std::uint64_t> bytes_in(const path& file) {
+std::optional<std::uint64_t> bytes_in(const fs::path& file) {
   constexpr double kNoLimit = 4e18;
-  const std::optional<double> bytes = number_in(file);
+  const std::optional<double> bytes = limit_in(file);
   if (!bytes || *bytes > kNoLimit) return std::nullopt;
   return static_cast<std::uint64_t>(*bytes);
 }
 
 /// Calls `look` with the folder of the group and those above it, up to `root`.
 template <class Look>
-void climb(const path& root, const std::string& group, Look look) {
-  path folder = path(group).relative_path();
+void climb(const fs::path& root, const std::string& group, Look look) {
+  fs::path folder = fs::path(group).relative_path();
   while (!folder.empty()) {
     look(root / folder);
     folder = folder.parent_path();
@@ -51,7 +51,7 @@ void climb(const path& root, const std::string& group, Look look) {
 
 }  // namespace
 
-CgroupLimits read_cgroup_limits(const path& membership, const path& mount) {
+CgroupLimits read_cgroup_limits(const fs::path& membership, const fs::path& mount) {
   CgroupLimits limits;
   std::ifstream groups(membership);
   // Lines are ID:CONTROLLERS:PATH; version 2 has the one with no controllers.
@@ -62,18 +62,18 @@ CgroupLimits read_cgroup_limits(const path& membership, const path& mount) {
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string group = line.substr(second + 1);
     if (controllers.empty()) {
-      climb(mount, group, [&](const path& folder) {
+      climb(mount, group, [&](const fs::path& folder) {
         narrow(limits.cores,
-               quotient(number_in(folder / "cpu.max"), number_in(folder / "cpu.max", 1)));
+               quotient(limit_in(folder / "cpu.max"), limit_in(folder / "cpu.max", 1)));
         narrow(limits.memory_bytes, bytes_in(folder / "memory.max"));
       });
     } else if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
-      climb(mount / controllers, group, [&](const path& folder) {
-        narrow(limits.cores, quotient(number_in(folder / "cpu.cfs_quota_us"),
-                                      number_in(folder / "cpu.cfs_period_us")));
+      climb(mount / controllers, group, [&](const fs::path& folder) {
+        narrow(limits.cores, quotient(limit_in(folder / "cpu.cfs_quota_us"),
+                                      limit_in(folder / "cpu.cfs_period_us")));
       });
     } else if (controllers == "memory") {
-      climb(mount / controllers, group, [&](const path& folder) {
+      climb(mount / controllers, group, [&](const fs::path& folder) {
         narrow(limits.memory_bytes, bytes_in(folder / "memory.limit_in_bytes"));
       });
     }

@@ -7,13 +7,12 @@
 #include "core/base/closest.h"
 #include "core/base/error.h"
 #include "io/file.h"
+#include "tools/graft/run_record.h"
 
 namespace graft::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;
 
 /// All names of the option: "lr" and "learning-rate".
 std::vector<std::string> keys_of(const CLI::Option& option) {
@@ -75,7 +74,7 @@ std::string key_of(const CLI::Option& option) {
 
 ConfigFile::ConfigFile(const CLI::App& verb, const std::filesystem::path& path)
     : path_(path.string()) {
-  Json json = Json::parse(read_file(path, kMostBytes), nullptr, false);
+  Json json = Json::parse(read_file(path, kMostConfigBytes), nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
     fail(ErrorKind::argument, path_, " holds no JSON object, wanted one like {\"epochs\": 2}");
   }

@@ -12,7 +12,7 @@
 namespace graft::cli {
 namespace {
 
-std::string describe(const Device& device) {
+std::string description_of(const Device& device) {
   if (device.kind() != DeviceKind::cpu) return device.description();
   return device.description() + "; kernels for " + describe_kernel_sets();
 }
@@ -24,7 +24,7 @@ Run add_devices(CLI::App& app) {
   app.add_flag("--json", *as_json, "print a JSON line a device");
   return [as_json] {
     for (const Device* device : devices()) {
-      const std::string description = describe(*device);
+      const std::string description = description_of(*device);
       if (*as_json) {
         print_json({{"name", device->name()},
                     {"kind", std::string(name(device->kind()))},

@@ -10,14 +10,13 @@
 namespace graft::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// The first step makes the plan; those behind it tell what each takes.
 double seconds_of_step(Trainer& trainer, DataLoader& loader) {
   constexpr std::int64_t kTimed = 5;
   double fastest = 0.0;
   std::int64_t done = 0;
   for (const Batch& batch : loader) {
+    using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
     trainer.step(batch);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -22,7 +22,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct EditArguments {
   std::string model;
   SurgeryArguments surgery;
   std::string batch;
@@ -97,7 +97,7 @@ void change_precision(Model& model, const std::string& name) {
   for (const std::string& why : report.stay) std::cout << "f32 as before: " << why << '\n';
 }
 
-ExitCode edit_model(const Arguments& arguments) {
+ExitCode edit_model(const EditArguments& arguments) {
   if (is_empty(arguments.surgery) && arguments.batch.empty() && arguments.set.empty() &&
       !arguments.opset && !arguments.store_quantized && arguments.precision.empty() &&
       !is_asked(arguments.repair)) {
@@ -138,7 +138,7 @@ ExitCode edit_model(const Arguments& arguments) {
 }  // namespace
 
 Run add_edit(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<EditArguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   app.add_option("--set", arguments->set,
                  "make an input a constant, which one number fills, and take the branches "

@@ -23,7 +23,7 @@ std::optional<Init> init_of(const SurgeryArguments& arguments) {
   return parse_init(arguments.init);
 }
 
-void say(const edit::ReplacedHead& head) {
+void print_head(const edit::ReplacedHead& head) {
   std::cout << "head: " << head.layer << ", " << head.features << " features, from "
             << head.old_classes << " to " << head.classes << " classes; fresh";
   for (const std::string& name : head.parameters) std::cout << ' ' << name;
@@ -34,7 +34,7 @@ void say(const edit::ReplacedHead& head) {
 
 void replace_head(Model& model, const SurgeryArguments& arguments) {
   if (!arguments.replace_head) return;
-  say(edit::replace_head(
+  print_head(edit::replace_head(
       model, *arguments.replace_head,
       {.output = arguments.output, .seed = arguments.seed, .init = init_of(arguments)}));
   for (const std::string_view key : {kClassesNote, kNamesNote}) {  // they name the old classes

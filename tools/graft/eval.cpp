@@ -16,7 +16,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct EvalArguments {
   std::string model;
   DataArguments data;
   LossArguments loss;
@@ -52,7 +52,7 @@ class ClassTable : public Metric {
   ConfusionMatrix counts_;
 };
 
-void print(const Evaluation& result, const Loss& loss) {
+void print_evaluation(const Evaluation& result, const Loss& loss) {
   std::cout << loss.name << ' ' << fixed(result.loss, 4);
   if (result.accuracy) std::cout << "  accuracy " << percent(*result.accuracy);
   for (const auto& [name, value] : result.metrics) {
@@ -61,7 +61,7 @@ void print(const Evaluation& result, const Loss& loss) {
   std::cout << "  samples " << with_commas(result.samples) << '\n';
 }
 
-nlohmann::ordered_json json_of(const Evaluation& result, const Loss& loss) {
+nlohmann::ordered_json evaluation_json(const Evaluation& result, const Loss& loss) {
   nlohmann::ordered_json line{{"loss", result.loss}};
   if (result.accuracy) line["accuracy"] = *result.accuracy;
   for (const auto& [name, value] : result.metrics) line[name] = value;
@@ -70,7 +70,7 @@ nlohmann::ordered_json json_of(const Evaluation& result, const Loss& loss) {
   return line;
 }
 
-ExitCode evaluate(Arguments arguments) {
+ExitCode evaluate(EvalArguments arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
   if (arguments.loss.output.empty()) arguments.loss.output = noted_output(model);
@@ -100,10 +100,10 @@ ExitCode evaluate(Arguments arguments) {
          "; look for values in the data or the weights that are not finite");
   }
   if (arguments.json) {
-    print_json(json_of(result, loss));
+    print_json(evaluation_json(result, loss));
     return ok;
   }
-  print(result, loss);
+  print_evaluation(result, loss);
   const std::vector<std::string> names = class_names_of(model);
   if (has_table) table->print(names.empty() ? dataset->info().class_names : names);
   return ok;
@@ -112,7 +112,7 @@ ExitCode evaluate(Arguments arguments) {
 }  // namespace
 
 Run add_eval(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<EvalArguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   add_arguments(app, arguments->data);
   add_split_argument(app, arguments->split);

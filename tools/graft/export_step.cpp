@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-struct Arguments {
+struct ExportStepArguments {
   std::string model;
   LossArguments loss;
   OptimizerArguments optimizer;
@@ -31,7 +31,7 @@ struct Arguments {
   std::string out;
 };
 
-TrainOptions options_of(const Arguments& arguments) {
+TrainOptions options_of(const ExportStepArguments& arguments) {
   if (arguments.optimizer.state_precision != StatePrecision::f32) {
     fail(ErrorKind::unsupported,
          "--state-precision bf16: the loops beside an exported step have no bf16; leave it out");
@@ -53,7 +53,7 @@ struct BatchTypes {
   ValueType target;
 };
 
-BatchTypes batch_types(const Arguments& arguments, const Model& model, const Loss& loss) {
+BatchTypes batch_types(const ExportStepArguments& arguments, const Model& model, const Loss& loss) {
   const Model newest = newest_form(model);
   std::string missing;
   const auto types = bound_types(newest.graph(), arguments.batch, &missing);
@@ -69,18 +69,18 @@ BatchTypes batch_types(const Arguments& arguments, const Model& model, const Los
   return {*types, target_type(loss, prediction->type())};
 }
 
-Json describe(const Value& value) {
+Json value_json(const Value& value) {
   return {{"name", value.name()},
           {"type", std::string(name(value.dtype()))},
           {"shape", value.known_shape().dims()}};
 }
 
 /// What a loop has to know of the step: step.json.
-Json describe(const StepModel& made, const Optimizer& optimizer, std::int64_t steps,
-              std::size_t batch_inputs) {
+Json step_json(const StepModel& made, const Optimizer& optimizer, std::int64_t steps,
+               std::size_t batch_inputs) {
   const Graph& graph = made.step.graph();
   Json inputs = Json::array();
-  for (std::size_t i = 0; i < batch_inputs; ++i) inputs.push_back(describe(*graph.inputs()[i]));
+  for (std::size_t i = 0; i < batch_inputs; ++i) inputs.push_back(value_json(*graph.inputs()[i]));
   Json variables = Json::array();
   for (const StepVariable& variable : made.variables) {
     variables.push_back({{"name", variable.name},
@@ -88,7 +88,7 @@ Json describe(const StepModel& made, const Optimizer& optimizer, std::int64_t st
                          {"is_parameter", variable.is_parameter}});
   }
   return {{"inputs", inputs},
-          {"target", describe(*graph.inputs()[batch_inputs])},
+          {"target", value_json(*graph.inputs()[batch_inputs])},
           {"steps", steps},
           {"lr", learning_rate(optimizer)},
           {"loss", graph.outputs()[0]->name()},
@@ -119,14 +119,14 @@ std::int64_t count_nodes(const Graph& graph) {
   return count;
 }
 
-ExitCode export_step(const Arguments& arguments) {
+ExitCode export_step(const ExportStepArguments& arguments) {
   const Model model = onnx::load(arguments.model);
   const TrainOptions options = options_of(arguments);
   const BatchTypes types = batch_types(arguments, model, options.loss);
   const StepFormat& format = arguments.format;
   const StepModel made = graft::export_step(model, options, types.inputs, types.target, format);
   write_folder(arguments.out, made,
-               describe(made, *options.optimizer, format.steps, types.inputs.size()));
+               step_json(made, *options.optimizer, format.steps, types.inputs.size()));
   std::cout << "wrote " << arguments.out
             << "/step.onnx: " << (format.steps > 1 ? text(format.steps, " steps a call, ") : "")
             << with_commas(count_nodes(made.step.graph())) << " nodes of opset "
@@ -138,7 +138,7 @@ ExitCode export_step(const Arguments& arguments) {
 }  // namespace
 
 Run add_export_step(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExportStepArguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   app.add_option("--out,-o", arguments->out, "the folder to write")->required()->type_name("DIR");
   add_arguments(app, arguments->loss);

@@ -92,7 +92,7 @@ std::string shapes_to_say(const Graph& graph) {
 }
 
 /// The batch that the file or the command fixes; else 1.
-std::int64_t batch_of(const Graph& graph) {
+std::int64_t fixed_batch(const Graph& graph) {
   for (const Value* input : passes::required_inputs(graph)) {
     if (!input->shape() || input->shape()->rank() == 0) continue;
     const Dim& first = (*input->shape())[0];
@@ -211,7 +211,7 @@ Findings find(const InspectArguments& arguments) {
   found.training.printed = found.inference.printed = arguments.passes.value_or("");
   found.separated = found.model.clone();
   set_shapes(found.separated.graph(), arguments.shapes);
-  found.batch = arguments.batch.value_or(batch_of(found.separated.graph()));
+  found.batch = arguments.batch.value_or(fixed_batch(found.separated.graph()));
   if (!found.unknown_ops.empty()) {
     found.obstacle = "an op is not known";
     return found;

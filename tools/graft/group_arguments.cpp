@@ -7,7 +7,7 @@ namespace graft::cli {
 namespace {
 
 /// The pattern is empty where there is none.
-ByPattern split(const std::string& text) {
+ByPattern split_pattern(const std::string& text) {
   const std::size_t at = text.rfind('=');
   if (at == std::string::npos) return {"", text};
   return {text.substr(0, at), text.substr(at + 1)};
@@ -23,7 +23,7 @@ CLI::Option* add_by_pattern(
     std::string plain;
     std::vector<ByPattern> others;
     for (const std::string& one : all) {
-      ByPattern said = split(one);
+      ByPattern said = split_pattern(one);
       if (!said.pattern.empty()) {
         others.push_back(std::move(said));
       } else if (plain.empty()) {

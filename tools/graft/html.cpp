@@ -31,7 +31,7 @@ std::string base64(std::string_view bytes) {
   return result;
 }
 
-void put(std::string& bytes, std::uint32_t value, int count) {
+void append_bytes(std::string& bytes, std::uint32_t value, int count) {
   for (int i = 0; i < count; ++i)
     bytes += static_cast<char>(value >> (8U * static_cast<unsigned>(i)));
 }
@@ -42,15 +42,15 @@ std::string bmp(std::uint32_t width, std::uint32_t height, const std::vector<uns
   constexpr std::uint32_t kHeader = 54;
   const std::uint32_t row = (width * 3 + 3) / 4 * 4;
   std::string bytes = "BM";
-  put(bytes, kHeader + row * height, 4);
-  put(bytes, 0, 4);
-  put(bytes, kHeader, 4);
-  put(bytes, 40, 4);
-  put(bytes, width, 4);
-  put(bytes, height, 4);
-  put(bytes, 1, 2);
-  put(bytes, 24, 2);
-  for (int i = 0; i < 6; ++i) put(bytes, 0, 4);
+  append_bytes(bytes, kHeader + row * height, 4);
+  append_bytes(bytes, 0, 4);
+  append_bytes(bytes, kHeader, 4);
+  append_bytes(bytes, 40, 4);
+  append_bytes(bytes, width, 4);
+  append_bytes(bytes, height, 4);
+  append_bytes(bytes, 1, 2);
+  append_bytes(bytes, 24, 2);
+  for (int i = 0; i < 6; ++i) append_bytes(bytes, 0, 4);
   for (std::uint32_t y = height; y-- > 0;) {
     const auto first = bgr.begin() + static_cast<std::ptrdiff_t>(y) * width * 3;
     bytes.append(first, first + static_cast<std::ptrdiff_t>(width) * 3);

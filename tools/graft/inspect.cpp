@@ -36,7 +36,7 @@ std::vector<Tensor> float_tensors(const Graph& graph) {
   return tensors;
 }
 
-std::vector<Tensor> tensors_of(const std::vector<const Value*>& values) {
+std::vector<Tensor> initial_values(const std::vector<const Value*>& values) {
   std::vector<Tensor> tensors;
   for (const Value* value : values) tensors.push_back(value->initializer());
   return tensors;
@@ -70,7 +70,7 @@ void print_stops(const Findings& found) {
 
 void print_parameters(const Findings& found) {
   if (!found.trainable.empty()) {
-    std::cout << "trainable    " << with_commas(count_numbers(tensors_of(found.trainable)))
+    std::cout << "trainable    " << with_commas(count_numbers(initial_values(found.trainable)))
               << " numbers in " << found.trainable.size() << " parameters by default\n";
   }
   for (const Value* value : found.trainable) {
@@ -92,7 +92,7 @@ void print_advice(const Findings& found) {
   }
 }
 
-void print_text(const InspectArguments& arguments, const Findings& found) {
+void print_findings(const InspectArguments& arguments, const Findings& found) {
   const Graph& graph = found.model.graph();
   const std::vector<Tensor> numbers = float_tensors(graph);
   std::cout << "model        " << arguments.model << ": ir " << found.model.ir_version << ", opset "
@@ -242,7 +242,7 @@ Run add_inspect(CLI::App& app) {
     } else if (arguments->json) {
       print_as_json(found);
     } else {
-      print_text(*arguments, found);
+      print_findings(*arguments, found);
     }
     if (found.can_train() || arguments->passes || arguments->layers) return ok;
     std::cerr << "graft: " << why_nothing_trains(found) << '\n';

@@ -73,7 +73,7 @@ std::string one_line(const std::string& message) {
   return line;
 }
 
-void report(std::string_view kind, const std::string& message, bool saves = false) {
+void report_error(std::string_view kind, const std::string& message, bool saves = false) {
   const std::string rank = before_report(saves);
   std::cout.flush();
   std::cerr << "graft: " << rank << kind << ": " << one_line(message) << std::endl;
@@ -110,7 +110,7 @@ ExitCode wrong_arguments(const CLI::App& app, const CLI::ParseError& error) {
   const std::string verb = verbs.empty() ? std::string() : parsed.get_name() + ": ";
   std::string message = error.what();
   if (message == "A subcommand is required") message = "a verb is required; see graft --help";
-  report("argument", verb + (unknown.empty() ? message : unknown));
+  report_error("argument", verb + (unknown.empty() ? message : unknown));
   return wrong_use;
 }
 
@@ -159,7 +159,7 @@ void add_general(CLI::App& app, std::string& config) {
 }
 
 /// The order is that of the help: what is particular to a verb stands first.
-ExitCode run(int argc, char** argv) {
+ExitCode run_verb(int argc, char** argv) {
   CLI::App app("Graft trains ONNX models.", "graft");
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("--help,-h", "show this, or with a verb its options");
@@ -223,13 +223,13 @@ ExitCode report_of(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const graft::Error& error) {
-    report(graft::name(error.kind()), error.what(), error.kind() == ErrorKind::numeric);
+    report_error(graft::name(error.kind()), error.what(), error.kind() == ErrorKind::numeric);
     return exit_code(error.kind());
   } catch (const std::bad_alloc&) {
-    report("memory", "out of memory");
+    report_error("memory", "out of memory");
     return out_of_memory;
   } catch (const std::exception& error) {
-    report("internal", error.what());
+    report_error("internal", error.what());
     return bad_input;
   }
 }
@@ -241,10 +241,10 @@ int command_line(int argc, char** argv) {
   const PlainOutput plain_output(std::cout);
   const PlainOutput plain_errors(std::cerr);
   try {
-    const ExitCode code = run(argc, argv);
+    const ExitCode code = run_verb(argc, argv);
     leave_ranks();
     if (std::cout.flush()) return code;
-    report("io", "cannot write to the standard output");
+    report_error("io", "cannot write to the standard output");
     return bad_input;
   } catch (...) {
     const ExitCode code = report_of(std::current_exception());

@@ -12,7 +12,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct NewArguments {
   std::string net;
   std::string input = "1x28x28";
   std::int64_t classes = 10;
@@ -20,7 +20,7 @@ struct Arguments {
   std::string out;
 };
 
-ExitCode make(const Arguments& arguments) {
+ExitCode make(const NewArguments& arguments) {
   const Model model = make_net(arguments.net, parse_shape(arguments.input, "--input"),
                                arguments.classes, arguments.seed);
   save_model(model, arguments.out);
@@ -37,7 +37,7 @@ ExitCode make(const Arguments& arguments) {
 }  // namespace
 
 Run add_new(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<NewArguments>();
   constexpr std::size_t kColumn = 13;
   std::string list = "nets:";
   std::vector<std::string> names;

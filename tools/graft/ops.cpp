@@ -17,7 +17,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct OpsArguments {
   std::vector<std::string> models;
   bool inference = false;
   LossArguments loss;
@@ -33,7 +33,8 @@ Batch batch_of(const BenchData& data) {
           .further_targets = {data.targets.begin() + 1, data.targets.end()}};
 }
 
-void train(const Arguments& arguments, Model& model, const Loss& loss, const BenchData& data) {
+void try_training(const OpsArguments& arguments, Model& model, const Loss& loss,
+                  const BenchData& data) {
   TrainOptions options;
   options.loss = loss;
   options.optimizer = make_optimizer(arguments.optimizer, SGD{}.lr, SGD{}.momentum);
@@ -54,13 +55,13 @@ void train(const Arguments& arguments, Model& model, const Loss& loss, const Ben
 }
 
 /// Trains and runs the model for a moment. What it looks up is remembered.
-void use(const Arguments& arguments, const std::string& path, std::int64_t batch) {
+void try_model(const OpsArguments& arguments, const std::string& path, std::int64_t batch) {
   Model model = onnx::load(path);
   edit::set_batch(model, batch);
   const Loss loss = choose_loss(arguments.loss);
   const BenchDataArguments asked{.batch = batch, .output = arguments.loss.output};
   const BenchData data = make_bench_data(asked, model, arguments.inference ? nullptr : &loss);
-  if (!arguments.inference) train(arguments, model, loss, data);
+  if (!arguments.inference) try_training(arguments, model, loss, data);
   Session(model).run_data(data.inputs);
 }
 
@@ -81,14 +82,15 @@ std::set<std::string> ops_in_files(const std::vector<std::string>& paths) {
   return ops;
 }
 
-ExitCode list_ops(const Arguments& arguments) {
+ExitCode list_ops(const OpsArguments& arguments) {
   if (!chosen_models().empty()) {
     fail(ErrorKind::unsupported, "this graft has the ops of ", chosen_models(),
          " alone and cannot tell what other models need; wanted one built without GRAFT_MODELS");
   }
   remember_lookups();
   for (const std::string& path : arguments.models) {
-    for (const std::int64_t batch : {std::int64_t{1}, arguments.batch}) use(arguments, path, batch);
+    for (const std::int64_t batch : {std::int64_t{1}, arguments.batch})
+      try_model(arguments, path, batch);
   }
   std::cout << "# What GRAFT_MODELS links, by graft " << kVersion << " ops.\n";
   for (const std::string& file : files_looked_up()) std::cout << "file " << file << '\n';
@@ -101,7 +103,7 @@ ExitCode list_ops(const Arguments& arguments) {
 }  // namespace
 
 Run add_ops(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<OpsArguments>();
   app.add_option("MODEL", arguments->models, "ONNX files")->required();
   app.add_flag("--inference", arguments->inference, "what running needs (default: training too)");
   add_arguments(app, arguments->loss);

@@ -14,7 +14,7 @@ namespace {
 
 using passes::PassRecord;
 
-nlohmann::ordered_json to_json(const PassRun& run) {
+nlohmann::ordered_json passes_json(const PassRun& run) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const PassRecord& one : run.log.records) {
     list.push_back({{"name", one.name},
@@ -54,7 +54,7 @@ void print_table(const PassRun& run) {
 void print_passes(std::span<const PassRun> runs, bool as_json) {
   for (const PassRun& run : runs) {
     if (as_json) {
-      print_json(to_json(run));
+      print_json(passes_json(run));
     } else {
       print_table(run);
     }

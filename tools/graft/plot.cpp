@@ -13,7 +13,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct PlotArguments {
   std::vector<std::string> runs;
   std::vector<std::string> measures;
 };
@@ -31,7 +31,7 @@ bool has_utf8() {
 }
 
 /// Times and rates are curves too, but seldom what is looked for.
-std::vector<std::string> wanted_measures(const RunRecord& run, const Arguments& arguments) {
+std::vector<std::string> wanted_measures(const RunRecord& run, const PlotArguments& arguments) {
   std::vector<std::string> names = run.measures();
   std::erase_if(names, [&](const std::string& name) {
     if (arguments.measures.empty()) return name == "seconds" || name == "learning_rate";
@@ -40,7 +40,7 @@ std::vector<std::string> wanted_measures(const RunRecord& run, const Arguments& 
   return names;
 }
 
-ExitCode plot(const Arguments& arguments) {
+ExitCode plot(const PlotArguments& arguments) {
   std::vector<Chart> charts;
   std::vector<std::string> known;
   for (const std::string& folder : arguments.runs) {
@@ -74,7 +74,7 @@ ExitCode plot(const Arguments& arguments) {
 }  // namespace
 
 Run add_plot(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PlotArguments>();
   app.add_option("RUN", arguments->runs, "folders that graft train wrote")->required();
   app.add_option("--measure", arguments->measures,
                  "draw only this one, like validation_loss; may be given several times")

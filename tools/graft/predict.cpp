@@ -18,7 +18,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct PredictArguments {
   std::string model;
   DataArguments data;
   std::string output;
@@ -31,7 +31,7 @@ struct Arguments {
 /// Prints a sample's best classes.
 class Printer {
  public:
-  Printer(const Arguments& arguments, std::vector<std::string> names)
+  Printer(const PredictArguments& arguments, std::vector<std::string> names)
       : arguments_(arguments), names_(std::move(names)) {}
 
   /// `label`: the data's class; below 0 where they have none.
@@ -66,11 +66,11 @@ class Printer {
     print_json(line);
   }
 
-  const Arguments& arguments_;
+  const PredictArguments& arguments_;
   std::vector<std::string> names_;
 };
 
-ExitCode predict(const Arguments& arguments) {
+ExitCode predict(const PredictArguments& arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
   const std::string output = arguments.output.empty() ? noted_output(model) : arguments.output;
@@ -110,7 +110,7 @@ ExitCode predict(const Arguments& arguments) {
 }  // namespace
 
 Run add_predict(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PredictArguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   add_arguments(app, arguments->data);
   add_split_argument(app, arguments->split);

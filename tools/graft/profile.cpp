@@ -18,7 +18,7 @@ double operations_of(const Node& node) {
 }
 
 /// Steps that are alike, added up.
-struct Group {
+struct StepGroup {
   std::string name;
   int steps = 0;
   double seconds = 0.0;
@@ -41,7 +41,7 @@ std::string shapes_of(const Node& node) {
   return result;
 }
 
-void print_group(std::ostream& out, const Group& group, double total, int runs) {
+void print_group(std::ostream& out, const StepGroup& group, double total, int runs) {
   const double seconds = group.seconds / runs;
   const double rate = seconds > 0.0 ? 1e-9 / seconds : 0.0;
   out << std::setw(8) << fixed(seconds * 1e3, 3) << std::setw(8)
@@ -50,32 +50,32 @@ void print_group(std::ostream& out, const Group& group, double total, int runs) 
       << group.name << '\n';
 }
 
-void print_groups(std::ostream& out, std::vector<Group> groups, double total, int runs,
+void print_groups(std::ostream& out, std::vector<StepGroup> groups, double total, int runs,
                   std::size_t most) {
   out << "      ms       %  steps  GFLOP/s    GB/s\n";
-  std::ranges::sort(groups, std::ranges::greater{}, &Group::seconds);
+  std::ranges::sort(groups, std::ranges::greater{}, &StepGroup::seconds);
   if (groups.size() > most) groups.resize(most);
-  for (const Group& group : groups) print_group(out, group, total, runs);
+  for (const StepGroup& group : groups) print_group(out, group, total, runs);
 }
 
 }  // namespace
 
 void print_profile(std::ostream& out, const std::vector<StepProfile>& steps, int runs) {
   constexpr std::size_t kSlowest = 25;
-  std::map<std::string, Group> by_op;
-  std::vector<Group> single;
+  std::map<std::string, StepGroup> by_op;
+  std::vector<StepGroup> single;
   double total = 0.0;
   for (const StepProfile& step : steps) {
     const std::string op = text(step.node->op_type(), " by ", step.kernel);
-    Group& group = by_op[op];
+    StepGroup& group = by_op[op];
     group.name = op;
     group.add(step);
-    Group& one = single.emplace_back();
+    StepGroup& one = single.emplace_back();
     one.name = text(op, " ", shapes_of(*step.node));
     one.add(step);
     total += step.seconds;
   }
-  std::vector<Group> ops;
+  std::vector<StepGroup> ops;
   for (auto& [name, group] : by_op) ops.push_back(std::move(group));
   out << "by op, of " << fixed(total / runs * 1e3, 3) << " ms in " << steps.size() << " steps\n";
   print_groups(out, std::move(ops), total, runs, steps.size());

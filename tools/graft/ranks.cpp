@@ -45,7 +45,7 @@ class Silence {
   std::streambuf* error_;
 };
 
-std::shared_ptr<Communicator>& joined() {
+std::shared_ptr<Communicator>& communicator() {
   static std::shared_ptr<Communicator> ranks;
   return ranks;
 }
@@ -96,15 +96,15 @@ std::shared_ptr<Communicator> join_ranks(bool sets_threads) {
          "train alone and write the same files: configure it with -DGRAFT_MPI=ON "
          "(docs/cluster.md), or start one process");
   }
-  joined() = mpi_communicator();
-  if (joined()->size() != size) {
+  communicator() = mpi_communicator();
+  if (communicator()->size() != size) {
     fail(ErrorKind::unsupported, size, " processes were started together, but MPI knows of ",
-         joined()->size(), ": start them by the mpirun of the MPI that this Graft was built with, ",
-         mpi_library());
+         communicator()->size(),
+         ": start them by the mpirun of the MPI that this Graft was built with, ", mpi_library());
   }
-  if (joined()->rank() > 0) silence().emplace();
-  if (sets_threads) set_thread_count(threads_of_rank(*joined()));
-  return joined();
+  if (communicator()->rank() > 0) silence().emplace();
+  if (sets_threads) set_thread_count(threads_of_rank(*communicator()));
+  return communicator();
 }
 
 std::string before_report(bool saves) {
@@ -117,14 +117,14 @@ std::string before_report(bool saves) {
 
 void leave_ranks() {
   silence().reset();
-  joined().reset();
+  communicator().reset();
 }
 
 void end_ranks(int code) {
-  if (joined() == nullptr) return;
+  if (communicator() == nullptr) return;
   std::cout.flush();
   std::cerr.flush();
-  joined()->abort(code);
+  communicator()->abort(code);
 }
 
 }  // namespace graft::cli

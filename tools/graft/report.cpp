@@ -24,7 +24,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::vector<std::string> runs;
   std::string out;
   bool only_record = false;
@@ -113,7 +113,7 @@ Model with_types(Model model) {
   return model;
 }
 
-RunSection examine(const RunRecord& run, const ComputeArguments& compute) {
+RunSection examine_run(const RunRecord& run, const ComputeArguments& compute) {
   RunSection section{.run = run};
   attempt(section, "no model", [&] {
     const std::string path = run.setting("out");
@@ -139,7 +139,7 @@ RunSection examine(const RunRecord& run, const ComputeArguments& compute) {
   return section;
 }
 
-ExitCode report(const Arguments& arguments) {
+ExitCode report(const ReportArguments& arguments) {
   apply(arguments.compute);
   std::vector<RunSection> sections;
   for (const std::string& folder : arguments.runs) {
@@ -147,7 +147,7 @@ ExitCode report(const Arguments& arguments) {
     if (arguments.only_record) {
       sections.push_back({.run = std::move(run)});
     } else {
-      sections.push_back(examine(run, arguments.compute));
+      sections.push_back(examine_run(run, arguments.compute));
     }
   }
   const std::filesystem::path out = arguments.out.empty()
@@ -167,7 +167,7 @@ ExitCode report(const Arguments& arguments) {
 }  // namespace
 
 Run add_report(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ReportArguments>();
   app.add_option("RUN", arguments->runs, "folders that graft train wrote; several side by side")
       ->required();
   app.add_option("--out,-o", arguments->out, "the page to write (default: report.html in the run)")

@@ -22,7 +22,7 @@
 namespace graft::cli {
 namespace {
 
-struct Arguments {
+struct ModelRunArguments {
   std::string model;
   std::vector<std::string> inputs;
   std::string folder;  // of inputs
@@ -52,7 +52,7 @@ std::filesystem::path write(const std::filesystem::path& folder, const std::stri
 class Writer {
  public:
   /// `names`: of classes; those that rank first are said of scores that have one a class.
-  Writer(const Arguments& arguments, std::vector<std::string> names)
+  Writer(const ModelRunArguments& arguments, std::vector<std::string> names)
       : arguments_(arguments), names_(std::move(names)) {}
 
   void write_datum(const std::string& name, const std::string& stem, const Datum& datum) {
@@ -104,7 +104,7 @@ class Writer {
     if (best.size() > kShown) std::cout << "  and " << best.size() - kShown << " more\n";
   }
 
-  const Arguments& arguments_;
+  const ModelRunArguments& arguments_;
   std::vector<std::string> names_;
   std::set<std::string> stems_{};  // of the files that are written
 };
@@ -116,7 +116,7 @@ struct Ready {
 };
 
 /// A folder may hold data of inputs with default values, too: these change then.
-Ready make_ready(const Arguments& arguments, const Model& model) {
+Ready make_ready(const ModelRunArguments& arguments, const Model& model) {
   Ready ready{model.clone(), {}};
   if (arguments.folder.empty()) {
     ready.inputs = load_named_data(arguments.inputs, model.graph());
@@ -146,7 +146,7 @@ void say_what_inputs_are(const Model& model) {
             << noted << std::endl;
 }
 
-ExitCode run(const Arguments& arguments) {
+ExitCode run_model(const ModelRunArguments& arguments) {
   apply(arguments.compute);
   const Model model = onnx::load(arguments.model);
   make_folder(arguments.out);
@@ -168,7 +168,7 @@ ExitCode run(const Arguments& arguments) {
 }  // namespace
 
 Run add_run(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ModelRunArguments>();
   app.add_option("MODEL", arguments->model, "an ONNX file")->required();
   app.add_option("--input", arguments->inputs, "a .npy or .pb file; once an input")
       ->type_name("NAME=FILE");
@@ -186,7 +186,7 @@ Run add_run(CLI::App& app) {
       ->type_name("DIR");
   add_arguments(app, arguments->compute);
   app.add_flag("--json", arguments->json, "print a JSON line an output");
-  return [arguments] { return run(*arguments); };
+  return [arguments] { return run_model(*arguments); };
 }
 
 }  // namespace graft::cli

@@ -18,6 +18,7 @@
 #include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/group_arguments.h"
+#include "tools/graft/run_record.h"
 #include "tools/graft/run_settings.h"
 
 namespace graft::cli {
@@ -28,7 +29,6 @@ namespace fs = std::filesystem;
 constexpr const char* kParent = "runs";
 constexpr const char* kLast = "last.safetensors";
 constexpr const char* kConfig = "config.json";
-constexpr std::uint64_t kMostConfigBytes = 1 << 24;
 
 bool holds_run(const fs::path& folder) {
   std::error_code ignored;
@@ -52,7 +52,7 @@ std::optional<fs::path> newest_run(const std::string& model) {
   return newest;
 }
 
-std::string given(CLI::App& app, const std::string& option) {
+std::string given_value(CLI::App& app, const std::string& option) {
   const CLI::Option* const found = app.get_option_no_throw(option);
   return found == nullptr || found->count() == 0 ? std::string() : found->results().back();
 }
@@ -60,8 +60,8 @@ std::string given(CLI::App& app, const std::string& option) {
 /// "auto": the run of --run or the newest, if there is one to go on with; else none.
 std::optional<fs::path> run_to_resume(CLI::App& app, const std::string& wanted) {
   if (wanted == "auto") {
-    const std::string folder = given(app, "--run");
-    if (folder.empty()) return newest_run(given(app, "MODEL"));
+    const std::string folder = given_value(app, "--run");
+    if (folder.empty()) return newest_run(given_value(app, "MODEL"));
     return holds_run(folder) ? std::optional<fs::path>(folder) : std::nullopt;
   }
   if (!holds_run(wanted)) {

@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20U;  // of config.json
-
 }  // namespace
 
 std::pair<Range, Range> ranges_of(std::span<const Curve> curves) {
@@ -90,7 +88,7 @@ RunRecord read_run(const std::filesystem::path& folder) {
          "': metrics.jsonl is not there; wanted a folder that graft train --run wrote");
   }
   if (std::filesystem::exists(folder / "config.json", ignored)) {
-    run.config = Json::parse(read_file(folder / "config.json", kMostBytes), nullptr, false);
+    run.config = Json::parse(read_file(folder / "config.json", kMostConfigBytes), nullptr, false);
   }
   if (!run.config.is_object()) run.config = Json::object();
   run.epochs = read_metrics(metrics);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,9 @@ struct Chart {
 };
 /// "loss" and "validation_loss" share a chart.
 void add_curve(const std::string& measure, Curve curve, std::vector<Chart>& charts);
+
+/// Of a run's config.json, and of what else --config reads.
+constexpr std::uint64_t kMostConfigBytes = std::uint64_t{16} << 20U;
 
 /// What `graft train` left behind in a run's folder.
 struct RunRecord {

@@ -16,7 +16,7 @@ namespace {
 /// As in the other tables of the command line.
 constexpr std::size_t kTitleColumns = 13;
 
-struct Group {
+struct NameGroup {
   std::string name;
   std::int64_t numbers = 0;
   std::int64_t names = 0;
@@ -70,10 +70,10 @@ void Summary::print(std::ostream& out, std::size_t columns) const {
 }
 
 std::string grouped(const std::vector<NamedCount>& names, std::size_t most) {
-  std::vector<Group> groups;
+  std::vector<NameGroup> groups;
   for (const auto& [name, count] : names) {
-    const auto is_in = [stem = Group::stem(name)](const Group& group) {
-      return Group::stem(group.name) == stem;
+    const auto is_in = [stem = NameGroup::stem(name)](const NameGroup& group) {
+      return NameGroup::stem(group.name) == stem;
     };
     auto at = std::ranges::find_if(groups, is_in);
     if (at == groups.end()) {
@@ -81,14 +81,14 @@ std::string grouped(const std::vector<NamedCount>& names, std::size_t most) {
         at = groups.end() - 1;
         at->name = "others";
       } else {
-        at = groups.insert(at, Group{.name = name});
+        at = groups.insert(at, NameGroup{.name = name});
       }
     }
     at->numbers += count;
-    if (++at->names == 2 && at->name != "others") at->name = Group::stem(at->name) + ".*";
+    if (++at->names == 2 && at->name != "others") at->name = NameGroup::stem(at->name) + ".*";
   }
   std::string list;
-  for (const Group& group : groups) list += (list.empty() ? "" : "  ") + group.describe();
+  for (const NameGroup& group : groups) list += (list.empty() ? "" : "  ") + group.describe();
   return list;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct TestArguments {
   std::vector<std::string> folders;
   Tolerance tolerance;
   ComputeArguments compute;
@@ -35,7 +35,7 @@ std::vector<fs::path> find_cases(const fs::path& folder) {
   return cases;
 }
 
-CaseResult run_case(const fs::path& folder, const Arguments& arguments) {
+CaseResult run_case(const fs::path& folder, const TestArguments& arguments) {
   try {
     return fs::exists(folder / "training.json")
                ? run_training_case(folder, arguments.compute)
@@ -49,7 +49,7 @@ CaseResult run_case(const fs::path& folder, const Arguments& arguments) {
   }
 }
 
-ExitCode test(const Arguments& arguments) {
+ExitCode test(const TestArguments& arguments) {
   apply(arguments.compute);
   std::vector<fs::path> cases;
   for (const std::string& folder : arguments.folders) {
@@ -73,7 +73,7 @@ ExitCode test(const Arguments& arguments) {
 }  // namespace
 
 Run add_test(CLI::App& app) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TestArguments>();
   app.add_option("DIR", arguments->folders, "folders with a model.onnx, or folders of such")
       ->required();
   app.add_option("--rtol", arguments->tolerance.relative,

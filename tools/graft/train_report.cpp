@@ -35,7 +35,7 @@ std::string measured(const Evaluation& validation) {
   return all;
 }
 
-void put(const Evaluation& validation, nlohmann::ordered_json& line) {
+void add_numbers(const Evaluation& validation, nlohmann::ordered_json& line) {
   for (const auto& [name, value] : numbers_of(validation)) line[name] = value;
 }
 
@@ -55,7 +55,7 @@ nlohmann::ordered_json groups_json(const std::vector<UpdateGroup>& groups) {
 nlohmann::ordered_json epoch_json(const EpochReport& report) {
   nlohmann::ordered_json line{{"event", "epoch"}, {"epoch", report.epoch}, {"loss", report.loss}};
   if (report.accuracy) line["accuracy"] = *report.accuracy;
-  if (report.validation) put(*report.validation, line);
+  if (report.validation) add_numbers(*report.validation, line);
   line["samples"] = report.samples;
   line["seconds"] = report.seconds;
   return line;
@@ -104,7 +104,7 @@ void TrainReport::folder(const std::string& path, bool is_resumed) const {
 void TrainReport::before(const Evaluation& validation) const {
   if (arguments_.json) {
     nlohmann::ordered_json line{{"event", "validation"}, {"epoch", 0}};
-    put(validation, line);
+    add_numbers(validation, line);
     print_json(line);
     return;
   }

@@ -11,7 +11,6 @@ namespace graft::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 /// training.json.
 struct Record {
@@ -24,12 +23,12 @@ struct Record {
   Tolerance tolerance;
 };
 
-float number_of(const Json& value) {
+float number_of(const nlohmann::json& value) {
   return value.is_boolean() ? static_cast<float>(value.get<bool>()) : value.get<float>();
 }
 
 /// Settings go by PyTorch's names.
-void take_setting(Optimizer& optimizer, const std::string& key, const Json& value) {
+void take_setting(Optimizer& optimizer, const std::string& key, const nlohmann::json& value) {
   if (key == "lr") {
     set_learning_rate(optimizer, number_of(value));
   } else if (key == "betas") {
@@ -40,7 +39,7 @@ void take_setting(Optimizer& optimizer, const std::string& key, const Json& valu
   }
 }
 
-Optimizer parse_optimizer(const Json& settings) {
+Optimizer optimizer_from_json(const nlohmann::json& settings) {
   Optimizer optimizer = optimizer_from_name(settings.at("type").get<std::string>());
   for (const auto& [key, value] : settings.items()) {
     if (key != "type") take_setting(optimizer, key, value);
@@ -51,10 +50,10 @@ Optimizer parse_optimizer(const Json& settings) {
 Record read_record(const fs::path& path) {
   constexpr std::uint64_t kMostBytes = 1 << 26;
   try {
-    const Json json = Json::parse(read_file(path, kMostBytes));
+    const nlohmann::json json = nlohmann::json::parse(read_file(path, kMostBytes));
     Record record;
     record.loss = loss_from_name(json.at("loss").get<std::string>());
-    record.optimizer = parse_optimizer(json.at("optimizer"));
+    record.optimizer = optimizer_from_json(json.at("optimizer"));
     record.steps = json.at("steps").get<int>();
     record.trainable = json.at("trainable").get<std::vector<std::string>>();
     record.tied = json.value("tied", record.tied);
@@ -65,7 +64,7 @@ Record read_record(const fs::path& path) {
            " steps");
     }
     return record;
-  } catch (const Json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     fail(ErrorKind::io, path.string(), ": ", error.what());
   }
 }
