@@ -6,7 +6,7 @@
 
 namespace graft::passes {
 namespace {
-namespace addend_fusion {
+namespace product_addition {
 
 /// A product of rows with one matrix, which nothing is added to yet.
 bool is_bare_product(const Node& node) {
@@ -104,15 +104,15 @@ const std::vector<Rewrite> kRewrites{
            }}}},
 };
 
-}  // namespace addend_fusion
+}  // namespace product_addition
 }  // namespace
 
 std::span<const Rewrite> add_in_products_rewrites() {
-  return addend_fusion::kRewrites;
+  return product_addition::kRewrites;
 }
 
 bool add_in_products(Graph& graph) {
-  return rewrite(graph, addend_fusion::kRewrites);
+  return rewrite(graph, product_addition::kRewrites);
 }
 
 }  // namespace graft::passes

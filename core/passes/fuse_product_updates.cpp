@@ -189,8 +189,8 @@ std::span<const Rewrite> fuse_product_updates_rewrites() {
 
 bool fuse_product_updates(Graph& graph, Device& device) {
   const std::span<const Rewrite> all = product_update_fusion::kRewrites;
-  constexpr std::size_t kFirst = product_update_fusion::kOnCpu;
-  return rewrite(graph, device.kind() == DeviceKind::cpu ? all.first(kFirst) : all.subspan(kFirst));
+  using product_update_fusion::kOnCpu;
+  return rewrite(graph, device.kind() == DeviceKind::cpu ? all.first(kOnCpu) : all.subspan(kOnCpu));
 }
 
 }  // namespace graft::passes
