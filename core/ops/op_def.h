@@ -49,6 +49,11 @@ struct Alias {
   AliasKind kind;
 };
 
+/// Output 0 may take the memory of either of the first two inputs.
+inline std::vector<Alias> in_place_of_either() {
+  return {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}};
+}
+
 /// In which layouts kernels of an op take its operands; row-major only, unless it says otherwise.
 struct LayoutRule {
   enum class Kind {

@@ -29,6 +29,10 @@ inline SampleInput ints(std::vector<double> values) {
   const auto count = static_cast<std::int64_t>(values.size());
   return {.shape = {count}, .values = std::move(values), .dtype = DType::i64, .is_constant = true};
 }
+/// A constant scalar.
+inline SampleInput constant_number(double value, DType dtype = DType::i64) {
+  return {.shape = {}, .values = {value}, .dtype = dtype, .is_constant = true};
+}
 inline SampleInput absent() {
   return {.is_absent = true};
 }
@@ -52,5 +56,10 @@ struct Sample {
 };
 
 using Samples = std::vector<Sample> (*)();
+
+/// Of an op that the sweep cannot call: unit tests do.
+inline std::vector<Sample> no_samples() {
+  return {};
+}
 
 }  // namespace graft

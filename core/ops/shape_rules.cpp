@@ -74,6 +74,18 @@ std::optional<std::vector<std::int64_t>> known_ints(const InferContext& context,
   return context.attributes().get_ints(attribute);
 }
 
+std::optional<std::int64_t> known_size(const InferContext& context, int index, std::int64_t least,
+                                       std::int64_t most) {
+  require_index_type(context, index);
+  const auto values = context.constant_ints(index);
+  if (!values) return std::nullopt;
+  if (values->size() != 1 || values->front() < least || values->front() > most) {
+    context.fail(ErrorKind::shape, "input '", context.input(index).name(),
+                 "' must be one number from ", least, " to ", most);
+  }
+  return values->front();
+}
+
 bool has_ints(const InferContext& context, int index, std::string_view attribute) {
   return context.has_input(index) || context.attributes().has(attribute);
 }

@@ -33,6 +33,12 @@ std::optional<std::int64_t> list_length(const InferContext& context, int index);
 std::optional<std::vector<std::int64_t>> known_ints(const InferContext& context, int index,
                                                     std::string_view attribute);
 
+/// The one whole number that an input holds; nullopt when it is not known before the run.
+/// Throws Error{type} unless it is i32 or i64, Error{shape} unless it is one from `least` to
+/// `most`.
+std::optional<std::int64_t> known_size(const InferContext& context, int index, std::int64_t least,
+                                       std::int64_t most);
+
 /// Whether the node has the integers, known or not: as input `index` or as the attribute.
 bool has_ints(const InferContext& context, int index, std::string_view attribute);
 

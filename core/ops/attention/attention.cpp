@@ -10,7 +10,10 @@
 namespace graft {
 namespace {
 
-enum Input { query, key, value, attn_mask, past_key, past_value, nonpad_kv_seqlen };
+constexpr int kMask = 3;
+constexpr int kPastKey = 4;
+constexpr int kPastValue = 5;
+constexpr int kKeyLengths = 6;
 
 bool has(const Node& node, int input) {
   return node.input(input) != nullptr;
@@ -51,14 +54,14 @@ class Expansion {
       : node_(node),
         builder_(builder),
         window_(node.attributes),
-        out_(node.input(query)->dtype()),
+        out_(node.input(kQuery)->dtype()),
         type_(out_ == DType::f64 ? DType::f64 : DType::f32),
-        is_flat_(node.input(query)->known_shape().rank() == 3) {}
+        is_flat_(node.input(kQuery)->known_shape().rank() == 3) {}
 
   std::vector<Expr> run() {
-    const Expr q = heads(query, "q_num_heads");
-    const Expr k = with_past(heads(key, "kv_num_heads"), past_key);
-    const Expr v = with_past(heads(value, "kv_num_heads"), past_value);
+    const Expr q = heads(kQuery, "q_num_heads");
+    const Expr k = with_past(heads(kKey, "kv_num_heads"), kPastKey);
+    const Expr v = with_past(heads(kValue, "kv_num_heads"), kPastValue);
     const Shape shape{q.shape()[0], q.shape()[1], q.shape()[2], k.shape()[2]};
     const std::int64_t groups = k.shape()[1];
     Expr scores = reshape(products(q, k, groups), shape);
@@ -129,14 +132,14 @@ class Expansion {
   Expr bias_of(const Shape& scores) const {
     Expr bias;
     const auto add = [&](const Expr& more) { bias = bias ? bias + more : more; };
-    if (has(node_, attn_mask)) {
+    if (has(node_, kMask)) {
       const Expr mask = padded_mask(scores[3]);
       add(mask.dtype() == DType::boolean ? where_not(mask) : cast(mask, type_));
     }
     if (scores.size() == 0) return bias;
-    const bool has_lengths = has(node_, nonpad_kv_seqlen);
+    const bool has_lengths = has(node_, kKeyLengths);
     if (window_.is_bounded()) {
-      add(has_lengths && !has(node_, past_key) ? window_after_lengths(scores)
+      add(has_lengths && !has(node_, kPastKey) ? window_after_lengths(scores)
                                                : fixed_window(scores));
     }
     if (has_lengths) {
@@ -148,7 +151,7 @@ class Expansion {
 
   /// A mask may end before the keys do; the rest is masked.
   Expr padded_mask(std::int64_t keys) const {
-    const Expr mask = input(attn_mask);
+    const Expr mask = input(kMask);
     const Shape s = mask.shape();
     const std::int64_t missing = keys - s[s.rank() - 1];
     if (missing <= 0) return mask;
@@ -161,11 +164,11 @@ class Expansion {
   }
 
   /// [B, 1, 1, 1]
-  Expr lengths() const { return unsqueeze(cast(input(nonpad_kv_seqlen), DType::i64), {1, 2, 3}); }
+  Expr lengths() const { return unsqueeze(cast(input(kKeyLengths), DType::i64), {1, 2, 3}); }
 
   /// The offset is the length of the past, known when the plan is made.
   Expr fixed_window(const Shape& scores) const {
-    const std::int64_t offset = has(node_, past_key) ? node_.input(past_key)->known_shape()[2] : 0;
+    const std::int64_t offset = has(node_, kPastKey) ? node_.input(kPastKey)->known_shape()[2] : 0;
     const auto seen = [&](std::int64_t i, std::int64_t j) {
       const std::int64_t ahead = j - (i + offset);
       return (window_.right < 0 || ahead <= window_.right) &&
@@ -214,7 +217,7 @@ class Expansion {
   /// Whether some query may see no key. A window alone leaves at least its own position, where
   /// there is such a key.
   bool may_blind() const {
-    if (has(node_, attn_mask) || has(node_, nonpad_kv_seqlen)) return true;
+    if (has(node_, kMask) || has(node_, kKeyLengths)) return true;
     return window_.left >= 0;
   }
 

@@ -18,8 +18,8 @@ void require_last_dim(const InferContext& context, int input, const Dim& wanted)
 }
 
 /// Checks x, w1, w2, b1 and the activation.
-void check_operands(const InferContext& context, int b1) {
-  using namespace feed_forward;
+void check_feed_forward_operands(const InferContext& context, int b1) {
+  using enum feed_forward::Input;
   const std::string activation = context.attributes().get_string("activation", "");
   const OpDef* const def = OpRegistry::instance().find(activation);
   if (def == nullptr || !def->is_activation) {
@@ -47,8 +47,8 @@ void set_rows(InferContext& context, int output, const SymShape* w) {
 }
 
 void infer_feed_forward(InferContext& context) {
-  using namespace feed_forward;
-  check_operands(context, kForwardB1);
+  using enum feed_forward::Input;
+  check_feed_forward_operands(context, kForwardB1);
   context.require_same_dtype({kX, kForwardB2});
   context.require_rank(kForwardB2, 1, 1);
   const SymShape* const w2 = context.shape(kW2);
@@ -57,8 +57,8 @@ void infer_feed_forward(InferContext& context) {
 }
 
 void infer_feed_forward_grad(InferContext& context) {
-  using namespace feed_forward;
-  check_operands(context, kGradB1);
+  using enum feed_forward::Input;
+  check_feed_forward_operands(context, kGradB1);
   context.require_same_dtype({kX, kGradDy});
   const SymShape* const w2 = context.shape(kW2);
   if (w2 != nullptr) require_last_dim(context, kGradDy, (*w2)[1]);
@@ -68,7 +68,7 @@ void infer_feed_forward_grad(InferContext& context) {
 
 /// What nobody needs is left out, so that the kernel need not make it.
 std::vector<Expr> feed_forward_rule(const Gradient& g) {
-  using namespace feed_forward;
+  using enum feed_forward::Input;
   constexpr std::array<std::string_view, 4> kStems{"x", "w1", "w2", "b1"};
   std::vector<std::string> names;
   for (int i = 0; i <= kForwardB1; ++i) {
@@ -87,7 +87,7 @@ std::vector<Expr> feed_forward_rule(const Gradient& g) {
   return result;
 }
 
-struct Case {
+struct FeedForwardCase {
   std::string name;
   Shape x;
   std::int64_t hidden;
@@ -97,7 +97,7 @@ struct Case {
   bool has_b2 = true;
 };
 
-std::vector<Case> cases() {
+std::vector<FeedForwardCase> feed_forward_cases() {
   const auto named = [](const char* activation) { return Attributes{{"activation", activation}}; };
   return {
       {"no_batch", {5}, 7, 3},
@@ -120,7 +120,7 @@ std::vector<Case> cases() {
   };
 }
 
-std::vector<SampleInput> operands(const Case& c) {
+std::vector<SampleInput> operands(const FeedForwardCase& c) {
   const std::int64_t width = c.x[c.x.rank() - 1];
   return {{c.x}, {{width, c.hidden}}, {{c.hidden, c.columns}}};
 }
@@ -136,7 +136,7 @@ Sample relu_sample() {
 
 std::vector<Sample> feed_forward_samples() {
   std::vector<Sample> samples{relu_sample()};
-  for (const Case& c : cases()) {
+  for (const FeedForwardCase& c : feed_forward_cases()) {
     Sample sample{c.name, operands(c), c.attributes};
     sample.inputs.push_back(c.has_b1 ? SampleInput{{c.hidden}} : absent());
     if (c.has_b2) sample.inputs.push_back({{c.columns}});
@@ -147,7 +147,7 @@ std::vector<Sample> feed_forward_samples() {
 
 std::vector<Sample> feed_forward_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const FeedForwardCase& c : feed_forward_cases()) {
     Sample sample{c.name, operands(c), c.attributes, c.has_b1 ? 4 : 3};
     std::vector<std::int64_t> dims = c.x.dims();
     dims.back() = c.columns;
@@ -162,7 +162,7 @@ std::vector<Sample> feed_forward_grad_samples() {
 /// Each row meets the weights so many times.
 template <std::int64_t times_w1, std::int64_t times_w2>
 std::optional<std::int64_t> feed_forward_multiply_adds(const Node& node) {
-  using namespace feed_forward;
+  using enum feed_forward::Input;
   const std::optional<Shape> x = shape_if_known(node.input(kX));
   const std::optional<Shape> w1 = shape_if_known(node.input(kW1));
   const std::optional<Shape> w2 = shape_if_known(node.input(kW2));
@@ -172,9 +172,9 @@ std::optional<std::int64_t> feed_forward_multiply_adds(const Node& node) {
       checked_add(checked_multiply(w1->size(), times_w1), checked_multiply(w2->size(), times_w2)));
 }
 
-const std::vector<AttributeDef> kAttributes{{"activation", AttributeType::text, true},
-                                            {"approximate", AttributeType::text},
-                                            {"alpha", AttributeType::number}};
+const std::vector<AttributeDef> kFeedForwardAttributes{{"activation", AttributeType::text, true},
+                                                       {"approximate", AttributeType::text},
+                                                       {"alpha", AttributeType::number}};
 
 }  // namespace
 
@@ -188,7 +188,7 @@ void register_feed_forward(OpRegistry& registry) {
                 .domain = kInternalDomain,
                 .inputs = {{"x"}, {"w1"}, {"w2"}, {"b1", Arity::optional}, {"b2", Arity::optional}},
                 .outputs = {{"y"}},
-                .attributes = kAttributes,
+                .attributes = kFeedForwardAttributes,
                 .infer = infer_feed_forward,
                 .multiply_adds = feed_forward_multiply_adds<1, 1>,
                 .backward = feed_forward_rule,
@@ -200,7 +200,7 @@ void register_feed_forward(OpRegistry& registry) {
                             {"dw1", Arity::optional},
                             {"dw2", Arity::optional},
                             {"db1", Arity::optional}},
-                .attributes = kAttributes,
+                .attributes = kFeedForwardAttributes,
                 .infer = infer_feed_forward_grad,
                 .aliases = {{0, feed_forward::kX, AliasKind::in_place},
                             {0, feed_forward::kGradDy, AliasKind::in_place}},

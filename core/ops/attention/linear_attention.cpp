@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/ops/attention/attention.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
@@ -10,7 +11,9 @@ namespace {
 /// Each step becomes some ten nodes.
 constexpr std::int64_t kMostSteps = 1024;
 
-enum Input { query, key, value, past_state, decay, beta };
+constexpr int kPastState = 3;
+constexpr int kDecay = 4;
+constexpr int kBeta = 5;
 
 bool has_decay(std::string_view rule) {
   return rule == "gated" || rule == "gated_delta";
@@ -28,11 +31,11 @@ void check_rule(const InferContext& context) {
     context.fail(ErrorKind::model, "update_rule is '", rule,
                  "', wanted linear, gated, delta or gated_delta");
   }
-  if (has_decay(rule) != context.has_input(decay)) {
+  if (has_decay(rule) != context.has_input(kDecay)) {
     context.fail(ErrorKind::model, "update_rule '", rule, "' goes ",
                  has_decay(rule) ? "with" : "without", " decay");
   }
-  if (has_beta(rule) != context.has_input(beta)) {
+  if (has_beta(rule) != context.has_input(kBeta)) {
     context.fail(ErrorKind::model, "update_rule '", rule, "' goes ",
                  has_beta(rule) ? "with" : "without", " beta");
   }
@@ -62,17 +65,17 @@ void check_last_dim(const InferContext& context, int input, std::int64_t a, cons
 
 /// Batch and length are those of the query.
 void check_like(const InferContext& context, int input, int axis) {
-  if (context.shape(query) != nullptr) {
-    require_dim(context, input, axis, (*context.shape(query))[axis]);
+  if (context.shape(kQuery) != nullptr) {
+    require_dim(context, input, axis, (*context.shape(kQuery))[axis]);
   }
 }
 
 void check_state(const InferContext& context, std::int64_t heads, const Dim& key_size,
                  const Dim& value_size) {
-  check_like(context, past_state, 0);
-  require_dim(context, past_state, 1, heads);
-  require_dim(context, past_state, 2, key_size);
-  require_dim(context, past_state, 3, value_size);
+  check_like(context, kPastState, 0);
+  require_dim(context, kPastState, 1, heads);
+  require_dim(context, kPastState, 2, key_size);
+  require_dim(context, kPastState, 3, value_size);
 }
 
 void infer_linear_attention(InferContext& context) {
@@ -83,30 +86,30 @@ void infer_linear_attention(InferContext& context) {
     context.fail(ErrorKind::model, "q_num_heads is ", queries, ", kv_num_heads ", heads,
                  ", wanted a multiple of a positive number");
   }
-  for (const int input : {query, key, value, decay, beta}) context.require_rank(input, 3, 3);
-  context.require_rank(past_state, 4, 4);
-  const Dim size = head_size(context, query, queries);
-  const Dim key_size = head_size(context, key, heads);
-  const Dim value_size = head_size(context, value, heads);
+  for (const int input : {kQuery, kKey, kValue, kDecay, kBeta}) context.require_rank(input, 3, 3);
+  context.require_rank(kPastState, 4, 4);
+  const Dim size = head_size(context, kQuery, queries);
+  const Dim key_size = head_size(context, kKey, heads);
+  const Dim value_size = head_size(context, kValue, heads);
   if (size.is_known() && key_size.is_known() && size.value() != key_size.value()) {
     context.fail(ErrorKind::shape, "head sizes of query and key differ: ", size, " and ", key_size);
   }
-  check_last_dim(context, decay, heads,
+  check_last_dim(context, kDecay, heads,
                  key_size.is_known() ? Dim(checked_multiply(heads, key_size.value())) : Dim());
-  check_last_dim(context, beta, heads, 1);
-  for (const int input : {key, value, decay, beta}) {
+  check_last_dim(context, kBeta, heads, 1);
+  for (const int input : {kKey, kValue, kDecay, kBeta}) {
     for (const int axis : {0, 1}) check_like(context, input, axis);
   }
   check_state(context, heads, key_size, value_size);
-  const SymShape* const q = context.shape(query);
-  const DType state = context.dtype(context.has_input(past_state) ? past_state : query);
+  const SymShape* const q = context.shape(kQuery);
+  const DType state = context.dtype(context.has_input(kPastState) ? kPastState : kQuery);
   if (q == nullptr) {
-    context.set_output(0, context.dtype(query));
+    context.set_output(0, context.dtype(kQuery));
     return context.set_output(1, state);
   }
   const Dim width =
       value_size.is_known() ? Dim(checked_multiply(queries, value_size.value())) : Dim();
-  context.set_output(0, context.dtype(query), SymShape{(*q)[0], (*q)[1], width});
+  context.set_output(0, context.dtype(kQuery), SymShape{(*q)[0], (*q)[1], width});
   context.set_output(1, state, SymShape{(*q)[0], heads, key_size, value_size});
 }
 
@@ -117,17 +120,17 @@ class Recurrence {
   Recurrence(const Node& node, Builder& builder)
       : node_(node),
         builder_(builder),
-        type_(node.input(query)->dtype() == DType::f64 ? DType::f64 : DType::f32),
+        type_(node.input(kQuery)->dtype() == DType::f64 ? DType::f64 : DType::f32),
         heads_(node.attributes.get_int("kv_num_heads", 1)),
-        q_(split(query, node.attributes.get_int("q_num_heads", 1))),
-        k_(split(key, heads_)),
-        v_(split(value, heads_)) {
-    if (node.input(decay) != nullptr) decay_ = exp(split(decay, heads_));
-    if (node.input(beta) != nullptr) {
-      beta_ = split(beta, node.input(beta)->known_shape()[2]);
+        q_(split(kQuery, node.attributes.get_int("q_num_heads", 1))),
+        k_(split(kKey, heads_)),
+        v_(split(kValue, heads_)) {
+    if (node.input(kDecay) != nullptr) decay_ = exp(split(kDecay, heads_));
+    if (node.input(kBeta) != nullptr) {
+      beta_ = split(kBeta, node.input(kBeta)->known_shape()[2]);
     }
     const Shape shape = node.output(1)->known_shape();
-    state_ = node.input(past_state) != nullptr ? input(past_state)
+    state_ = node.input(kPastState) != nullptr ? input(kPastState)
                                                : expand(constant_like(q_, 0.0), shape);
     const auto given = static_cast<double>(node.attributes.get_float("scale", 0.0F));
     scale_ = given != 0 ? given : 1.0 / std::sqrt(static_cast<double>(shape[2]));
@@ -188,7 +191,7 @@ class Recurrence {
 };
 
 std::vector<Expr> expand_linear_attention(const Node& node, Builder& builder) {
-  const std::int64_t steps = node.input(query)->known_shape()[1];
+  const std::int64_t steps = node.input(kQuery)->known_shape()[1];
   if (steps > kMostSteps) {
     fail(ErrorKind::unsupported, node.label(), ": ", steps, " steps, at most ", kMostSteps,
          " are unrolled; cut the sequence and pass the state on");

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "core/ops/attention/attention.h"
 #include "core/ops/attention/tiled_attention.h"
 #include "core/ops/builder.h"
 #include "core/ops/cost.h"
@@ -9,7 +10,10 @@
 namespace graft {
 namespace {
 
-enum GradInput { query, key, value, share, log_sum_exp, output_gradient, grad_bias };
+// Of the gradient.
+constexpr int kShare = 3;
+constexpr int kLogSumExp = 4;
+constexpr int kOutputGradient = 5;
 
 int sequence_axis(const Attributes& attributes, int rank, std::string_view who) {
   const int axis = normalize_axis(attributes.get_int("sequence_axis", -2), rank, who);
@@ -41,26 +45,26 @@ OperandShapes shapes_in_stack(const InferContext& context, const SymShape& stack
 /// nullopt where they are not known.
 std::optional<OperandShapes> operand_shapes(const InferContext& context) {
   const bool is_stack = context.attributes().has("stack_axis");
-  for (const int i : {key, value}) {
+  for (const int i : {kKey, kValue}) {
     if (context.has_input(i) != is_stack) continue;
     context.fail(ErrorKind::model, "input ", i, is_stack ? " stands in input 0" : " is missing");
   }
-  context.require_rank(query, is_stack ? 3 : 2, INT32_MAX);
-  const SymShape* const q = context.shape(query);
+  context.require_rank(kQuery, is_stack ? 3 : 2, INT32_MAX);
+  const SymShape* const q = context.shape(kQuery);
   if (is_stack) {
     return q == nullptr ? std::nullopt : std::optional(shapes_in_stack(context, *q));
   }
-  for (const int i : {key, value}) context.require_rank(i, 2, INT32_MAX);
-  const SymShape* const k = context.shape(key);
-  const SymShape* const v = context.shape(value);
+  for (const int i : {kKey, kValue}) context.require_rank(i, 2, INT32_MAX);
+  const SymShape* const k = context.shape(kKey);
+  const SymShape* const v = context.shape(kValue);
   if (q == nullptr || k == nullptr || v == nullptr) return std::nullopt;
   return OperandShapes{*q, *k, *v};
 }
 
 void require_equal(const InferContext& context, const Dim& a, const Dim& b) {
   if (a.is_known() && b.is_known() && a.value() != b.value()) {
-    context.fail(ErrorKind::shape, "q, k and v do not fit: ", context.input(query).type(), ", ",
-                 context.input(key).type(), ", ", context.input(value).type());
+    context.fail(ErrorKind::shape, "q, k and v do not fit: ", context.input(kQuery).type(), ", ",
+                 context.input(kKey).type(), ", ", context.input(kValue).type());
   }
 }
 
@@ -87,9 +91,9 @@ void check_bias(const InferContext& context, int bias, const SymShape& scores) {
 }
 
 /// Checks q, k, v and the bias. nullopt where the shapes of q, k and v are not known.
-std::optional<OperandShapes> check_operands(const InferContext& context, int bias) {
-  context.require_same_dtype({query, key, value});
-  context.require_same_dtype({query, bias});
+std::optional<OperandShapes> check_attention_operands(const InferContext& context, int bias) {
+  context.require_same_dtype({kQuery, kKey, kValue});
+  context.require_same_dtype({kQuery, bias});
   std::optional<OperandShapes> shapes = operand_shapes(context);
   if (!shapes) return shapes;
   const auto& [q, k, v] = *shapes;
@@ -109,35 +113,34 @@ std::optional<OperandShapes> check_operands(const InferContext& context, int bia
   return shapes;
 }
 
-void infer_attention(InferContext& context) {
-  constexpr int kBias = 3;
-  const DType dtype = context.dtype(query);
-  const std::optional<OperandShapes> shapes = check_operands(context, kBias);
+void infer_tiled_attention(InferContext& context) {
+  const DType dtype = context.dtype(kQuery);
+  const std::optional<OperandShapes> shapes = check_attention_operands(context, kAttentionBias);
   if (!shapes) {
     context.set_output(0, dtype);
     return context.set_output(1, dtype);
   }
-  std::vector<Dim> dims = (*shapes)[query].dims();
+  std::vector<Dim> dims = (*shapes)[kQuery].dims();
   dims.pop_back();
   context.set_output(1, dtype, SymShape(dims));
-  const SymShape& v = (*shapes)[value];
+  const SymShape& v = (*shapes)[kValue];
   dims.push_back(v[v.rank() - 1]);
   context.set_output(0, dtype, SymShape(std::move(dims)));
 }
 
 void infer_attention_grad(InferContext& context) {
-  context.require_same_dtype({query, share, log_sum_exp, output_gradient});
-  check_operands(context, grad_bias);
-  for (const int i : {query, key, value}) {
+  context.require_same_dtype({kQuery, kShare, kLogSumExp, kOutputGradient});
+  check_attention_operands(context, kAttentionGradBias);
+  for (const int i : {kQuery, kKey, kValue}) {
     if (context.has_input(i)) context.copy_type(i, i);
   }
 }
 
 /// q, k and v, each by itself.
 std::vector<Expr> operands_of(const Gradient& g) {
-  const Expr& x = g.x(query);
+  const Expr& x = g.x(kQuery);
   const std::optional<int> axis = stack_axis_of(g.attributes(), x.rank(), g.node().label());
-  if (!axis) return {x, g.x(key), g.x(value)};
+  if (!axis) return {x, g.x(kKey), g.x(kValue)};
   std::vector<Expr> parts = call_multi("Split", "", {x}, 3, {{"axis", *axis}, {"num_outputs", 3}});
   const Shape shape = query_shape(x.shape(), g.attributes(), g.node().label());
   for (Expr& part : parts) part = reshape(part, shape);
@@ -148,11 +151,11 @@ std::vector<Expr> operands_of(const Gradient& g) {
 struct Pieces {
   explicit Pieces(const Gradient& g)
       : operands(operands_of(g)),
-        axis(sequence_axis(g.attributes(), operands[query].rank(), g.node().label())),
+        axis(sequence_axis(g.attributes(), operands[kQuery].rank(), g.node().label())),
         scale(static_cast<double>(g.attributes().get_float("scale", 1.0F))),
-        q(rows(operands[query])),
-        k(rows(operands[key])),
-        v(rows(operands[value])) {
+        q(rows(operands[kQuery])),
+        k(rows(operands[kKey])),
+        v(rows(operands[kValue])) {
     Expr scores = matmul(q, transpose_last(k)) * scale;
     if (g.x(3)) scores = scores + g.x(3);
     probabilities = exp(scores - rows(unsqueeze(g.y(1), {-1})));
@@ -192,20 +195,20 @@ Expr bias_gradient(const Gradient& g, const Pieces& pieces, const Expr& share) {
 /// Adds more gradients of q and k.
 void add_gradients(const Gradient& g, const Expr& dq, const Expr& dk, std::vector<Expr>& result) {
   const std::optional<int> axis =
-      stack_axis_of(g.attributes(), g.x(query).rank(), g.node().label());
+      stack_axis_of(g.attributes(), g.x(kQuery).rank(), g.node().label());
   if (axis) {
     const auto part = [&](const Expr& x) { return unsqueeze(x, {*axis}); };
     const Expr more = call("Concat", {part(dq), part(dk), part(zeros_like(dq))}, {{"axis", *axis}});
-    result[query] = result[query] + more;
+    result[kQuery] = result[kQuery] + more;
   } else {
-    result[query] = result[query] + dq;
-    result[key] = result[key] + dk;
+    result[kQuery] = result[kQuery] + dq;
+    result[kKey] = result[kKey] + dk;
   }
 }
 
 std::vector<Expr> attention_rule(const Gradient& g) {
   const Expr share = call_multi("RowDot", kInternalDomain, {g.dy(), g.y()}, 1).front();
-  std::vector<Expr> inputs{g.x(query), g.x(key), g.x(value), share, g.y(1), g.dy()};
+  std::vector<Expr> inputs{g.x(kQuery), g.x(kKey), g.x(kValue), share, g.y(1), g.dy()};
   if (g.x(3)) inputs.push_back(g.x(3));
   const bool is_stack = g.attributes().has("stack_axis");
   std::vector<Expr> result =
@@ -230,9 +233,9 @@ std::vector<Expr> attention_rule(const Gradient& g) {
 template <std::int64_t times_depth, std::int64_t times_values>
 std::optional<std::int64_t> attention_multiply_adds(const Node& node) {
   const bool is_stack = node.attributes.has("stack_axis");
-  const std::optional<Shape> x = shape_if_known(node.input(query));
-  const std::optional<Shape> k = is_stack ? x : shape_if_known(node.input(key));
-  const std::optional<Shape> v = is_stack ? x : shape_if_known(node.input(value));
+  const std::optional<Shape> x = shape_if_known(node.input(kQuery));
+  const std::optional<Shape> k = is_stack ? x : shape_if_known(node.input(kKey));
+  const std::optional<Shape> v = is_stack ? x : shape_if_known(node.input(kValue));
   if (!x || !k || !v) return std::nullopt;
   const Shape q = query_shape(*x, node.attributes, node.label());
   if (q.size() == 0) return 0;
@@ -243,9 +246,9 @@ std::optional<std::int64_t> attention_multiply_adds(const Node& node) {
   return checked_multiply(checked_multiply(q.size() / last(q), keys), each);
 }
 
-const std::vector<AttributeDef> kAttributes{{"scale", AttributeType::number},
-                                            {"sequence_axis", AttributeType::integer},
-                                            {"stack_axis", AttributeType::integer}};
+const std::vector<AttributeDef> kTiledAttentionAttributes{{"scale", AttributeType::number},
+                                                          {"sequence_axis", AttributeType::integer},
+                                                          {"stack_axis", AttributeType::integer}};
 
 }  // namespace
 
@@ -266,8 +269,8 @@ void register_tiled_attention(OpRegistry& registry) {
        .domain = kInternalDomain,
        .inputs = {{"q"}, {"k", Arity::optional}, {"v", Arity::optional}, {"bias", Arity::optional}},
        .outputs = {{"y"}, {"log_sum_exp"}},
-       .attributes = kAttributes,
-       .infer = infer_attention,
+       .attributes = kTiledAttentionAttributes,
+       .infer = infer_tiled_attention,
        .multiply_adds = attention_multiply_adds<1, 1>,
        .backward = attention_rule,
        .samples = tiled_attention_samples});
@@ -281,11 +284,11 @@ void register_tiled_attention(OpRegistry& registry) {
                            {"dy"},
                            {"bias", Arity::optional}},
                 .outputs = {{"dq"}, {"dk", Arity::optional}, {"dv", Arity::optional}},
-                .attributes = kAttributes,
+                .attributes = kTiledAttentionAttributes,
                 .infer = infer_attention_grad,
-                .aliases = {{0, query, AliasKind::in_place},
-                            {1, key, AliasKind::in_place},
-                            {2, value, AliasKind::in_place}},
+                .aliases = {{0, kQuery, AliasKind::in_place},
+                            {1, kKey, AliasKind::in_place},
+                            {2, kValue, AliasKind::in_place}},
                 // The scores again, and two products more for each of the two.
                 .multiply_adds = attention_multiply_adds<3, 2>,
                 .backward = NotDifferentiable{"second derivatives of attention are not offered"},

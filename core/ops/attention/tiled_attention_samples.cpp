@@ -8,7 +8,7 @@ namespace graft {
 namespace {
 
 /// k and v are of rank 0 where q is a stack of all three.
-struct Case {
+struct TiledAttentionCase {
   std::string name;
   Shape q;
   Shape k;
@@ -20,14 +20,14 @@ struct Case {
 Attributes sequence_at(int axis) {
   return {{"sequence_axis", axis}, {"scale", 0.5F}};
 }
-Case stack(const char* name, const Shape& shape, int sequence_axis, int stack_axis,
-           std::optional<Shape> bias = std::nullopt) {
+TiledAttentionCase stack(const char* name, const Shape& shape, int sequence_axis, int stack_axis,
+                         std::optional<Shape> bias = std::nullopt) {
   Attributes attributes = sequence_at(sequence_axis);
   attributes.set({"stack_axis", stack_axis});
   return {name, shape, {}, {}, std::move(bias), std::move(attributes)};
 }
 
-std::vector<Case> cases() {
+std::vector<TiledAttentionCase> tiled_attention_cases() {
   const Attributes half{{"scale", 0.5F}};
   return {
       {"matrix", {5, 4}, {5, 4}, {5, 4}},
@@ -64,7 +64,7 @@ SampleInput optional_input(const Shape& shape) {
   return shape.rank() > 0 ? SampleInput{shape} : absent();
 }
 /// The shape of y.
-Shape result_shape(const Case& c) {
+Shape result_shape(const TiledAttentionCase& c) {
   std::vector<std::int64_t> dims = query_shape(c.q, c.attributes, c.name).dims();
   if (c.v.rank() > 0) dims.back() = c.v[c.v.rank() - 1];
   return Shape(std::move(dims));
@@ -86,7 +86,7 @@ SampleInput causal(std::int64_t length) {
 
 std::vector<Sample> tiled_attention_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const TiledAttentionCase& c : tiled_attention_cases()) {
     Sample sample{c.name, {{c.q}, optional_input(c.k), optional_input(c.v)}, c.attributes, 2};
     if (c.bias) sample.inputs.push_back({*c.bias});
     if (c.name == "no_keys") {
@@ -111,7 +111,7 @@ std::vector<Sample> tiled_attention_samples() {
 /// k.
 std::vector<Sample> tiled_attention_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const TiledAttentionCase& c : tiled_attention_cases()) {
     const Shape y = result_shape(c);
     std::vector<std::int64_t> dims = y.dims();
     dims.pop_back();

@@ -7,7 +7,7 @@
 namespace graft {
 namespace {
 
-const Graph* body_of(const InferContext& context, std::string_view attribute) {
+const Graph* body_attribute(const InferContext& context, std::string_view attribute) {
   const Attribute* const found = context.attributes().find(attribute);
   if (found == nullptr) return nullptr;
   const auto* const graph = std::get_if<std::shared_ptr<Graph>>(&found->value);
@@ -43,8 +43,8 @@ void set_type(const InferContext& context, int index, ValueType type) {
 }
 
 void infer_if(InferContext& context) {
-  const Graph* const chosen = body_of(context, "then_branch");
-  const Graph* const other = body_of(context, "else_branch");
+  const Graph* const chosen = body_attribute(context, "then_branch");
+  const Graph* const other = body_attribute(context, "else_branch");
   for (int i = 0; i < context.node().output_count(); ++i) {
     set_type(context, i, common(output_type(context, chosen, i), output_type(context, other, i)));
   }
@@ -63,7 +63,7 @@ ValueType collected(ValueType entry, std::int64_t axis, const Dim& dim) {
 
 /// Shapes of carried values may change from turn to turn; their element types do not.
 void infer_loop(InferContext& context) {
-  const Graph* const body = body_of(context, "body");
+  const Graph* const body = body_attribute(context, "body");
   const int carried = std::max(context.input_count() - 2, 0);
   for (int i = 0; i < context.node().output_count(); ++i) {
     if (i >= carried) {
@@ -82,7 +82,7 @@ std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t index) {
 }
 
 void infer_scan(InferContext& context) {
-  const Graph* const body = body_of(context, "body");
+  const Graph* const body = body_attribute(context, "body");
   const std::int64_t scanned = context.attributes().get_int("num_scan_inputs", 0);
   if (scanned < 1 || scanned > context.input_count()) {
     context.fail(ErrorKind::model, "num_scan_inputs is ", scanned, " of ", context.input_count(),
@@ -154,10 +154,6 @@ void upgrade_scan(Node& node, std::int64_t from, Builder& builder) {
 }
 
 /// The sweep makes tensors only; bodies are tested by tests/core/runtime/control_flow_test.cpp.
-std::vector<Sample> no_samples() {
-  return {};
-}
-
 constexpr NotDifferentiable kCondition{
     "its condition depends on data; gradients pass only where one branch is known before the run"};
 constexpr NotDifferentiable kTurns{

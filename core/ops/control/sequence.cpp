@@ -36,10 +36,6 @@ void infer_optional(InferContext& context) {
 }
 
 /// Sequences have no numbers that the sweep could make: see sequence_test.cpp.
-std::vector<Sample> no_samples() {
-  return {};
-}
-
 OpDef row(std::string_view name, int since, std::vector<Param> inputs,
           std::vector<AttributeDef> attributes, Infer infer, NotDifferentiable why) {
   return {.name = name,

@@ -97,7 +97,7 @@ std::vector<AttributeDef> attributes_with_shape() {
 using Ints = std::vector<std::int64_t>;
 
 /// One convolution: shapes of x, w and y, and attributes. The three ops share them.
-struct Case {
+struct ConvCase {
   std::string name;
   Shape x;
   Shape w;
@@ -105,7 +105,7 @@ struct Case {
   Attributes attributes{};
 };
 
-std::vector<Case> cases() {
+std::vector<ConvCase> conv_cases() {
   const auto same = [](const char* mode) {
     return Attributes{{"auto_pad", mode}, {"strides", Ints{2, 2}}, {"kernel_shape", Ints{3, 2}}};
   };
@@ -156,7 +156,7 @@ std::vector<Case> cases() {
 }
 
 /// Channels that fill vectors, and blocks of them.
-std::vector<Case> wide_cases() {
+std::vector<ConvCase> wide_cases() {
   return {
       {"wide", {3, 70, 4, 3}, {50, 70, 2, 2}, {3, 50, 5, 4}, {{"pads", Ints{1, 1, 1, 1}}}},
       {"wide_strided",
@@ -181,16 +181,16 @@ std::vector<Case> wide_cases() {
   };
 }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> all = cases();
-  const std::vector<Case> wide = wide_cases();
+std::vector<ConvCase> all_conv_cases() {
+  std::vector<ConvCase> all = conv_cases();
+  const std::vector<ConvCase> wide = wide_cases();
   all.insert(all.end(), wide.begin(), wide.end());
   return all;
 }
 
 std::vector<Sample> conv_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : all_cases()) {
+  for (const ConvCase& c : all_conv_cases()) {
     samples.push_back({c.name, {{.shape = c.x}, {.shape = c.w}}, c.attributes});
     samples.push_back(
         {c.name + "_bias", {{.shape = c.x}, {.shape = c.w}, {.shape = {c.w[0]}}}, c.attributes});
@@ -200,7 +200,7 @@ std::vector<Sample> conv_samples() {
 
 std::vector<Sample> conv_input_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : all_cases()) {
+  for (const ConvCase& c : all_conv_cases()) {
     const Attributes attributes = with_shape(c.attributes, c.x);
     samples.push_back({c.name, {{.shape = c.y}, {.shape = c.w}}, attributes});
     samples.push_back(
@@ -214,7 +214,7 @@ std::vector<Sample> conv_input_grad_samples() {
 
 std::vector<Sample> conv_weight_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : all_cases()) {
+  for (const ConvCase& c : all_conv_cases()) {
     const Attributes attributes = with_shape(c.attributes, c.w);
     samples.push_back({c.name, {{.shape = c.x}, {.shape = c.y}}, attributes});
     samples.push_back({c.name + "_bias", {{.shape = c.x}, {.shape = c.y}}, attributes, 2});

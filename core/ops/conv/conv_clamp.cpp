@@ -33,11 +33,11 @@ std::vector<Expr> conv_clamp_rule(const Gradient& g) {
 
 using Ints = std::vector<std::int64_t>;
 
-const Attributes kRelu{{"lower", 0.0F}};
-const Attributes kBoth{{"lower", -0.25F}, {"upper", 0.5F}};
-const Attributes kLeast{{"upper", 0.125F}};
+const Attributes kReluClamp{{"lower", 0.0F}};
+const Attributes kBothBounds{{"lower", -0.25F}, {"upper", 0.5F}};
+const Attributes kUpperBound{{"upper", 0.125F}};
 
-struct Case {
+struct ConvClampCase {
   std::string name;
   Shape x;
   Shape w;
@@ -46,37 +46,42 @@ struct Case {
   std::string no_gradient_check{};
 };
 
-std::vector<Case> cases() {
+std::vector<ConvClampCase> conv_clamp_cases() {
   const Ints around{1, 1, 1, 1};
   constexpr const char* kNear = "some sums lie so near a bound that a difference crosses it";
   return {
-      {"relu", {2, 3, 6, 7}, {4, 3, 3, 2}, kRelu},
-      {"both", {2, 3, 5, 5}, {5, 3, 3, 3}, kBoth, {{"pads", around}}},
-      {"least", {2, 5, 3, 4}, {7, 5, 1, 1}, kLeast},
+      {"relu", {2, 3, 6, 7}, {4, 3, 3, 2}, kReluClamp},
+      {"both", {2, 3, 5, 5}, {5, 3, 3, 3}, kBothBounds, {{"pads", around}}},
+      {"least", {2, 5, 3, 4}, {7, 5, 1, 1}, kUpperBound},
       {"without_bounds", {1, 2, 4, 4}, {3, 2, 2, 2}, {}},
-      {"grouped", {2, 4, 5, 5}, {6, 2, 3, 3}, kRelu, {{"group", 2}}},
-      {"depthwise", {2, 5, 6, 6}, {5, 1, 3, 3}, kBoth, {{"group", 5}, {"pads", around}}, kNear},
-      {"dilated", {1, 2, 9, 8}, {2, 2, 3, 2}, kRelu, {{"dilations", Ints{2, 3}}}},
+      {"grouped", {2, 4, 5, 5}, {6, 2, 3, 3}, kReluClamp, {{"group", 2}}},
+      {"depthwise",
+       {2, 5, 6, 6},
+       {5, 1, 3, 3},
+       kBothBounds,
+       {{"group", 5}, {"pads", around}},
+       kNear},
+      {"dilated", {1, 2, 9, 8}, {2, 2, 3, 2}, kReluClamp, {{"dilations", Ints{2, 3}}}},
       {"same_upper",
        {1, 2, 5, 6},
        {3, 2, 3, 2},
-       kRelu,
+       kReluClamp,
        {{"auto_pad", "SAME_UPPER"}, {"strides", Ints{2, 2}}, {"kernel_shape", Ints{3, 2}}}},
-      {"one_axis", {2, 3, 11}, {4, 3, 4}, kRelu, {{"strides", Ints{2}}, {"pads", Ints{1, 0}}}},
-      {"three_axes", {1, 2, 4, 5, 6}, {3, 2, 2, 3, 2}, kBoth},
-      {"no_images", {0, 3, 5, 5}, {4, 3, 3, 3}, kRelu},
-      {"no_channels", {2, 0, 3, 3}, {2, 0, 2, 2}, kRelu},
-      {"many", {4, 16, 17, 15}, {24, 16, 3, 3}, kBoth, {{"pads", around}}, kNear},
+      {"one_axis", {2, 3, 11}, {4, 3, 4}, kReluClamp, {{"strides", Ints{2}}, {"pads", Ints{1, 0}}}},
+      {"three_axes", {1, 2, 4, 5, 6}, {3, 2, 2, 3, 2}, kBothBounds},
+      {"no_images", {0, 3, 5, 5}, {4, 3, 3, 3}, kReluClamp},
+      {"no_channels", {2, 0, 3, 3}, {2, 0, 2, 2}, kReluClamp},
+      {"many", {4, 16, 17, 15}, {24, 16, 3, 3}, kBothBounds, {{"pads", around}}, kNear},
       // Sums in several stretches, of which the last is clamped.
-      {"wide", {6, 130, 7, 7}, {48, 130, 3, 3}, kRelu, {{"pads", around}}},
-      {"wide_both", {4, 32, 9, 8}, {64, 32, 2, 2}, kBoth, {{"pads", around}}},
+      {"wide", {6, 130, 7, 7}, {48, 130, 3, 3}, kReluClamp, {{"pads", around}}},
+      {"wide_both", {4, 32, 9, 8}, {64, 32, 2, 2}, kBothBounds, {{"pads", around}}},
   };
 }
 
-std::vector<Sample> samples() {
+std::vector<Sample> conv_clamp_samples() {
   constexpr double kLongSums = 5e-5;
   std::vector<Sample> all;
-  for (const Case& c : cases()) {
+  for (const ConvClampCase& c : conv_clamp_cases()) {
     Sample sample{c.name, {{.shape = c.x}, {.shape = c.w}}, c.conv};
     for (const Attribute& bound : c.clamp) sample.attributes.set(bound);
     if (c.name == "wide") sample.absolute = kLongSums;
@@ -110,7 +115,7 @@ void register_conv_clamp(OpRegistry& registry) {
                 .layout = {LayoutRule::Kind::each, {0}, {0}},
                 .multiply_adds = gathering_multiply_adds,
                 .backward = conv_clamp_rule,
-                .samples = samples});
+                .samples = conv_clamp_samples});
 }
 
 }  // namespace graft

@@ -67,7 +67,7 @@ std::vector<Expr> conv_transpose_rule(const Gradient& g) {
   return result;
 }
 
-struct Case {
+struct ConvTransposeCase {
   std::string name;
   Shape x;
   Shape w;
@@ -75,7 +75,7 @@ struct Case {
   std::int64_t groups = 1;
 };
 
-std::vector<Case> cases() {
+std::vector<ConvTransposeCase> conv_transpose_cases() {
   const Ints two{2, 2};
   const auto same = [&](const char* mode) {
     return Attributes{{"auto_pad", mode}, {"strides", two}};
@@ -111,9 +111,9 @@ std::vector<Case> cases() {
   };
 }
 
-std::vector<Sample> samples() {
+std::vector<Sample> conv_transpose_samples() {
   std::vector<Sample> result;
-  for (const Case& c : cases()) {
+  for (const ConvTransposeCase& c : conv_transpose_cases()) {
     result.push_back({c.name, {{.shape = c.x}, {.shape = c.w}}, c.attributes});
     result.push_back({c.name + "_bias",
                       {{.shape = c.x}, {.shape = c.w}, {.shape = {c.w[1] * c.groups}}},
@@ -144,7 +144,7 @@ void register_conv_transpose(OpRegistry& registry) {
                 .mixed_precision = kProduct,
                 .multiply_adds = spreading_multiply_adds,
                 .backward = conv_transpose_rule,
-                .samples = samples});
+                .samples = conv_transpose_samples});
 }
 
 }  // namespace graft

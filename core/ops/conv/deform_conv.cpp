@@ -39,7 +39,7 @@ struct DeformGeometry {
   std::int64_t offset_group = 1;
 };
 
-void require_shape(const InferContext& context, int index, const Shape& wanted) {
+void require_deform_conv_shape(const InferContext& context, int index, const Shape& wanted) {
   const SymShape* const found = context.shape(index);
   if (found == nullptr) return;
   context.require_rank(index, wanted.rank(), wanted.rank());
@@ -70,9 +70,9 @@ void infer_deform_conv(InferContext& context) {
   const Shape y{(*x)[0], (*w)[0], g.window.axis(0, (*x)[2]).output,
                 g.window.axis(1, (*x)[3]).output};
   const std::int64_t maps = checked_multiply(g.offset_group, g.taps);
-  require_shape(context, 2, {y[0], checked_multiply(2, maps), y[2], y[3]});
-  if (context.has_input(3)) require_shape(context, 3, {y[1]});
-  if (context.has_input(4)) require_shape(context, 4, {y[0], maps, y[2], y[3]});
+  require_deform_conv_shape(context, 2, {y[0], checked_multiply(2, maps), y[2], y[3]});
+  if (context.has_input(3)) require_deform_conv_shape(context, 3, {y[1]});
+  if (context.has_input(4)) require_deform_conv_shape(context, 4, {y[0], maps, y[2], y[3]});
   context.set_output(0, dtype, y);
 }
 
@@ -129,8 +129,9 @@ std::vector<Expr> expand_deform_conv(const Node& node, Builder& builder) {
   return {input(3) ? y + reshape(input(3), {1, ws[0], 1, 1}) : y};
 }
 
+using Ints = std::vector<std::int64_t>;
+
 std::vector<Sample> deform_conv_samples() {
-  using Ints = std::vector<std::int64_t>;
   const SampleInput x{{2, 4, 5, 6}};
   const auto offset = [](const Shape& shape) {
     return SampleInput{.shape = shape, .low = -1.3, .high = 1.3, .distinct = true};

@@ -33,7 +33,7 @@ GridSampler::GridSampler(const Node& node) {
 namespace {
 
 /// X: [N,C,D1,...], grid: [N,O1,...,rank] with as many O as D.
-void check_operands(const InferContext& context) {
+void check_grid_sample_operands(const InferContext& context) {
   static_cast<void>(GridSampler(context.node()));
   context.require_rank(0, 3, 5);
   context.require_rank(1, 3, 5);
@@ -59,7 +59,7 @@ void check_operands(const InferContext& context) {
 }
 
 void infer_grid_sample(InferContext& context) {
-  check_operands(context);
+  check_grid_sample_operands(context);
   const SymShape* const x = context.shape(0);
   const SymShape* const grid = context.shape(1);
   if (x == nullptr || grid == nullptr) return context.set_output(0, context.dtype(0));
@@ -69,7 +69,7 @@ void infer_grid_sample(InferContext& context) {
 }
 
 void infer_grid_sample_grad(InferContext& context) {
-  check_operands(context);
+  check_grid_sample_operands(context);
   context.require_same_dtype({0, 1, 2});
   context.copy_type(0, 0);
   context.copy_type(1, 1);
@@ -92,7 +92,7 @@ std::vector<Expr> grid_sample_rule(const Gradient& g) {
   return result;
 }
 
-struct Case {
+struct GridSampleCase {
   std::string name;
   Shape x;
   Shape grid;
@@ -100,8 +100,8 @@ struct Case {
 };
 
 /// Numbers of the grid reach over the border. Odd sizes keep them off the kinks.
-std::vector<Case> cases() {
-  std::vector<Case> result;
+std::vector<GridSampleCase> grid_sample_cases() {
+  std::vector<GridSampleCase> result;
   const Shape image{2, 3, 5, 7};
   for (const char* mode : {"nearest", "linear", "cubic"}) {
     for (const char* padding : {"zeros", "border", "reflection"}) {
@@ -128,7 +128,7 @@ SampleInput grid_of(const Shape& shape) {
 
 std::vector<Sample> grid_sample_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const GridSampleCase& c : grid_sample_cases()) {
     samples.push_back({c.name, {{.shape = c.x}, grid_of(c.grid)}, c.attributes});
   }
   samples.back().no_gradient_check = "of so many points some lie near a kink";
@@ -137,7 +137,7 @@ std::vector<Sample> grid_sample_samples() {
 
 std::vector<Sample> grid_sample_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const GridSampleCase& c : grid_sample_cases()) {
     std::vector<std::int64_t> y{c.x[0], c.x[1]};
     for (int axis = 1; axis + 1 < c.grid.rank(); ++axis) y.push_back(c.grid[axis]);
     samples.push_back(

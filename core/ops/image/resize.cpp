@@ -40,25 +40,25 @@ void upgrade_resize(Node& node, std::int64_t from, Builder&) {
   set_old_resize_modes(node);
 }
 
-std::vector<Expr> inputs_of(const Gradient& g, const Expr& first) {
+std::vector<Expr> resize_inputs(const Gradient& g, const Expr& first) {
   std::vector<Expr> inputs{first};
   for (int i = 1; i < g.input_count(); ++i) inputs.push_back(g.x(i));
   return inputs;
 }
 
 std::vector<Expr> resize_rule(const Gradient& g) {
-  return {
-      call_internal("ResizeGrad", inputs_of(g, g.dy()), with_shape(g.attributes(), g.x().shape()))};
+  return {call_internal("ResizeGrad", resize_inputs(g, g.dy()),
+                        with_shape(g.attributes(), g.x().shape()))};
 }
 
 std::vector<Expr> resize_grad_rule(const Gradient& g) {
   Attributes attributes = g.attributes();
   attributes.erase("shape");
   attributes.erase("extrapolation_value");
-  return {call("Resize", inputs_of(g, g.dy()), attributes)};
+  return {call("Resize", resize_inputs(g, g.dy()), attributes)};
 }
 
-struct Case {
+struct ResizeCase {
   const char* name;
   std::vector<double> scales;
   Attributes attributes;
@@ -73,18 +73,18 @@ Attributes with(Attributes attributes, Attribute more) {
   return attributes;
 }
 
-SampleInput numbers(const std::vector<double>& values) {
+SampleInput constant_numbers(const std::vector<double>& values) {
   return {
       .shape = {static_cast<std::int64_t>(values.size())}, .values = values, .is_constant = true};
 }
 
 /// On an x of [2,3,4,5]; those with a gradient.
-std::vector<Case> cases() {
+std::vector<ResizeCase> resize_cases() {
   const std::vector<double> twice{1, 1, 2, 2};
   const std::vector<double> other{1, 1, 0.6, 1.7};
   const Attribute linear{"mode", "linear"};
   const Attribute cubic{"mode", "cubic"};
-  std::vector<Case> result{
+  std::vector<ResizeCase> result{
       {"nearest_twice", twice, {}},
       {"nearest_other", other, {}},
       {"nearest_all_axes", {2, 1.5, 0.5, 1}, {}},
@@ -111,11 +111,13 @@ std::vector<Case> cases() {
   return result;
 }
 
+using Ints = std::vector<std::int64_t>;
+
 std::vector<Sample> resize_samples() {
   const SampleInput x{{2, 3, 4, 5}};
   std::vector<Sample> samples;
-  for (const Case& one : cases()) {
-    samples.push_back({one.name, {x, absent(), numbers(one.scales)}, one.attributes});
+  for (const ResizeCase& one : resize_cases()) {
+    samples.push_back({one.name, {x, absent(), constant_numbers(one.scales)}, one.attributes});
   }
   const auto sizes = [](std::vector<double> list) {
     return std::vector<SampleInput>{absent(), absent(), ints(std::move(list))};
@@ -126,7 +128,6 @@ std::vector<Sample> resize_samples() {
     inputs.insert(inputs.end(), lists.begin(), lists.end());
     samples.push_back({name, inputs, attributes});
   };
-  using Ints = std::vector<std::int64_t>;
   const Attributes linear{{"mode", "linear"}};
   const Attributes rows{{"mode", "linear"}, {"axes", Ints{-1, 2}}};
   add("sizes", x, sizes({2, 3, 7, 3}), linear);
@@ -144,11 +145,11 @@ std::vector<Sample> resize_samples() {
   add("integers", {.shape = {3}, .low = -9, .high = 9, .dtype = DType::i64}, sizes({7}), {});
   const Attributes crop =
       with(modes("linear", "tf_crop_and_resize"), {"extrapolation_value", 10.0F});
-  const SampleInput roi = numbers({0, 0, 0.2, -0.3, 1, 1, 0.7, 1.2});
+  const SampleInput roi = constant_numbers({0, 0, 0.2, -0.3, 1, 1, 0.7, 1.2});
   add("crop", x, {roi, absent(), ints({2, 3, 3, 7})}, crop);
   add("crop_nearest", x, {roi, absent(), ints({2, 3, 3, 7})}, with(crop, {"mode", "nearest"}));
-  add("crop_flipped", x, {numbers({0, 0, 0.9, 0.2, 1, 1, 0.1, 0.2}), absent(), ints({2, 3, 3, 1})},
-      crop);
+  add("crop_flipped", x,
+      {constant_numbers({0, 0, 0.9, 0.2, 1, 1, 0.1, 0.2}), absent(), ints({2, 3, 3, 1})}, crop);
   return samples;
 }
 
@@ -157,13 +158,14 @@ std::vector<Sample> resize_grad_samples() {
     return with_shape(attributes, {2, 3, 4, 5});
   };
   std::vector<Sample> samples;
-  for (const Case& one : cases()) {
+  for (const ResizeCase& one : resize_cases()) {
     std::vector<std::int64_t> dims{2, 3, 4, 5};
     for (std::size_t i = 0; i < dims.size(); ++i) {
       dims[i] = static_cast<std::int64_t>(static_cast<double>(dims[i]) * one.scales[i]);
     }
-    samples.push_back(
-        {one.name, {{Shape(dims)}, absent(), numbers(one.scales)}, of_shape(one.attributes)});
+    samples.push_back({one.name,
+                       {{Shape(dims)}, absent(), constant_numbers(one.scales)},
+                       of_shape(one.attributes)});
   }
   samples.push_back({"of_empty",
                      {{{2, 3, 0, 5}}, absent(), absent(), ints({2, 3, 0, 5})},
@@ -177,7 +179,10 @@ std::vector<Sample> resize_grad_samples() {
            {1, 2, 2, 4})});
   samples.push_back(
       {"crop",
-       {{{2, 3, 3, 7}}, numbers({0, 0, 0.2, -0.3, 1, 1, 0.7, 1.2}), absent(), ints({2, 3, 3, 7})},
+       {{{2, 3, 3, 7}},
+        constant_numbers({0, 0, 0.2, -0.3, 1, 1, 0.7, 1.2}),
+        absent(),
+        ints({2, 3, 3, 7})},
        of_shape(with(modes("linear", "tf_crop_and_resize"), {"extrapolation_value", 10.0F}))});
   return samples;
 }

@@ -98,7 +98,7 @@ constexpr std::string_view kNoSecond = "second derivatives of pooled regions are
 SampleInput image() {
   return {.shape = {2, 3, 8, 9}, .low = -5.0, .high = 5.0, .distinct = true};
 }
-SampleInput indices() {
+SampleInput batch_indices() {
   return {.shape = {3}, .values = {1, 0, 1}, .dtype = DType::i64};
 }
 /// Constant, since regions have no gradient.
@@ -115,15 +115,15 @@ std::vector<Sample> roi_align_samples(bool with_dy) {
     return more;
   };
   std::vector<Sample> samples{
-      {"adaptive", {image(), regions(), indices()}, of_size(3, 2, {})},
-      {"sampled", {image(), regions(), indices()}, of_size(2, 4, {{"sampling_ratio", 2}})},
+      {"adaptive", {image(), regions(), batch_indices()}, of_size(3, 2, {})},
+      {"sampled", {image(), regions(), batch_indices()}, of_size(2, 4, {{"sampling_ratio", 2}})},
       {"max",
-       {image(), regions(), indices()},
+       {image(), regions(), batch_indices()},
        of_size(2, 2, {{"mode", "max"}, {"sampling_ratio", 2}})},
       {"output_half_pixel",
-       {image(), regions(), indices()},
+       {image(), regions(), batch_indices()},
        of_size(2, 3, {{"coordinate_transformation_mode", "output_half_pixel"}})},
-      {"scaled", {image(), regions(), indices()}, of_size(1, 1, {{"spatial_scale", 0.5F}})},
+      {"scaled", {image(), regions(), batch_indices()}, of_size(1, 1, {{"spatial_scale", 0.5F}})},
       {"no_regions",
        {image(), {.shape = {0, 4}, .is_constant = true}, {.shape = {0}, .dtype = DType::i64}},
        of_size(2, 2, {})},
@@ -132,7 +132,7 @@ std::vector<Sample> roi_align_samples(bool with_dy) {
         {.shape = {1, 4}, .values = {0.3, 0.1, 3.2, 1.4}, .is_constant = true},
         {.shape = {1}, .values = {0}, .dtype = DType::i64}},
        of_size(1, 2, {{"sampling_ratio", 1}})},
-      {"no_channels", {{.shape = {2, 0, 4, 5}}, regions(), indices()}, of_size(2, 2, {})},
+      {"no_channels", {{.shape = {2, 0, 4, 5}}, regions(), batch_indices()}, of_size(2, 2, {})},
   };
   for (Sample& sample : samples) {
     const std::int64_t height = sample.attributes.get_int("output_height", 1);

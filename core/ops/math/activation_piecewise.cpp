@@ -19,7 +19,7 @@ std::vector<Sample> kinked_gradient_samples() {
 }
 
 /// The samples, and one with other attributes.
-std::vector<Sample> also_with(std::vector<Sample> samples, const Attributes& attributes) {
+std::vector<Sample> also_once_with(std::vector<Sample> samples, const Attributes& attributes) {
   samples.push_back(samples.front());
   samples.back().name = "attributes";
   samples.back().attributes = attributes;
@@ -27,7 +27,7 @@ std::vector<Sample> also_with(std::vector<Sample> samples, const Attributes& att
 }
 
 std::vector<Sample> alpha_samples() {
-  return also_with(kinked_samples(), {{"alpha", 0.4F}});
+  return also_once_with(kinked_samples(), {{"alpha", 0.4F}});
 }
 
 std::vector<Sample> relu_samples() {
@@ -143,7 +143,7 @@ void register_exponential(OpRegistry& registry) {
         return exponential_rule(g, gamma, gamma * alpha, 1.0);
       },
       [] {
-        return also_with(kinked_samples(), {{"alpha", 2.0F}, {"gamma", 3.0F}});
+        return also_once_with(kinked_samples(), {{"alpha", 2.0F}, {"gamma", 3.0F}});
       }));
   registry.add(activation_row(
       "Celu", {{12}, {28, "other floats"}}, kAlpha,
@@ -166,7 +166,7 @@ void register_hard_sigmoid(OpRegistry& registry) {
         return {where(is_inside, g.dy() * g.attributes().get_float("alpha", 0.2F), zero)};
       },
       [] {
-        return also_with(kinked_samples(), {{"alpha", 0.5F}, {"beta", 0.6F}});
+        return also_once_with(kinked_samples(), {{"alpha", 0.5F}, {"beta", 0.6F}});
       }));
 }
 
@@ -204,7 +204,7 @@ void register_shrink(OpRegistry& registry) {
                 .infer = infer_same,
                 .backward = Decomposition{expand_shrink},
                 .samples = [] {
-                  return also_with(kinked_samples(), {{"bias", 1.5F}, {"lambd", 1.5F}});
+                  return also_once_with(kinked_samples(), {{"bias", 1.5F}, {"lambd", 1.5F}});
                 }});
 }
 

@@ -21,8 +21,8 @@ std::vector<Sample> unit_gradient_samples() {
 }
 
 /// Default attributes, then others, on `samples`.
-std::vector<Sample> also_with(std::vector<Sample> samples, std::string_view suffix,
-                              const Attributes& attributes) {
+std::vector<Sample> also_all_with(std::vector<Sample> samples, std::string_view suffix,
+                                  const Attributes& attributes) {
   const std::size_t count = samples.size();
   for (std::size_t i = 0; i < count; ++i) {
     samples.push_back(samples[i]);
@@ -33,11 +33,11 @@ std::vector<Sample> also_with(std::vector<Sample> samples, std::string_view suff
 }
 
 std::vector<Sample> gelu_samples() {
-  return also_with(wide_samples(), "_tanh", {{"approximate", "tanh"}});
+  return also_all_with(wide_samples(), "_tanh", {{"approximate", "tanh"}});
 }
 
 std::vector<Sample> swish_samples() {
-  return also_with(wide_samples(), "_alpha", {{"alpha", 1.7F}});
+  return also_all_with(wide_samples(), "_alpha", {{"alpha", 1.7F}});
 }
 
 void infer_gelu(InferContext& context) {

@@ -4,8 +4,7 @@
 namespace graft {
 namespace {
 
-const std::vector<Since> kSince{{7, "broadcasting as in NumPy"}, {13, "bfloat16"}, {14}};
-const std::vector<Alias> kInPlace{{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}};
+const std::vector<Since> kSinceArithmetic{{7, "broadcasting as in NumPy"}, {13, "bfloat16"}, {14}};
 
 /// i32 and u8 results wrap round.
 std::vector<Sample> samples_in(double low, double high) {
@@ -23,20 +22,20 @@ std::vector<Sample> samples_in(double low, double high) {
   return samples;
 }
 
-std::vector<Sample> any_samples() {
+std::vector<Sample> signed_arithmetic_samples() {
   return samples_in(-2.0, 2.0);
 }
-std::vector<Sample> positive_samples() {
+std::vector<Sample> positive_arithmetic_samples() {
   return samples_in(0.5, 2.0);
 }
 
 OpDef binary(std::string_view name, Rule rule, Samples samples) {
   return {.name = name,
-          .since = kSince,
+          .since = kSinceArithmetic,
           .inputs = {{"A"}, {"B"}},
           .outputs = {{"C"}},
           .infer = infer_broadcast,
-          .aliases = kInPlace,
+          .aliases = in_place_of_either(),
           .layout = kElementwise,
           .weights = {0, 1},
           .mixed_precision = kFollows,
@@ -53,19 +52,19 @@ void register_arithmetic(OpRegistry& registry) {
       [](const Gradient& g) -> std::vector<Expr> {
         return {g.dy(), g.dy()};
       },
-      any_samples));
+      signed_arithmetic_samples));
   registry.add(binary(
       "Sub",
       [](const Gradient& g) -> std::vector<Expr> {
         return {g.dy(), -g.dy()};
       },
-      any_samples));
+      signed_arithmetic_samples));
   registry.add(binary(
       "Mul",
       [](const Gradient& g) -> std::vector<Expr> {
         return {g.dy() * g.x(1), g.dy() * g.x(0)};
       },
-      any_samples));
+      signed_arithmetic_samples));
   // d(a/b)/db = -a/b^2 = -y/b
   registry.add(binary(
       "Div",
@@ -73,7 +72,7 @@ void register_arithmetic(OpRegistry& registry) {
         const Expr da = g.dy() / g.x(1);
         return {da, -(da * g.y())};
       },
-      positive_samples));
+      positive_arithmetic_samples));
 }
 
 }  // namespace graft

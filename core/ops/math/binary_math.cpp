@@ -99,8 +99,6 @@ std::vector<Sample> mod_samples() {
   return samples;
 }
 
-const std::vector<Alias> kInPlace{{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}};
-
 }  // namespace
 
 /// Pow and Mod.
@@ -113,7 +111,7 @@ void register_binary_math(OpRegistry& registry) {
                 .inputs = {{"X"}, {"Y"}},
                 .outputs = {{"Z"}},
                 .infer = infer_pow,
-                .aliases = kInPlace,
+                .aliases = in_place_of_either(),
                 .backward = pow_rule,
                 .samples = pow_samples});
   registry.add({.name = "Mod",
@@ -122,7 +120,7 @@ void register_binary_math(OpRegistry& registry) {
                 .outputs = {{"C"}},
                 .attributes = {{"fmod", AttributeType::integer}},
                 .infer = infer_mod,
-                .aliases = kInPlace,
+                .aliases = in_place_of_either(),
                 .backward = mod_rule,
                 .samples = mod_samples});
 }

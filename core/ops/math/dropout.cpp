@@ -49,7 +49,7 @@ void infer_dropout(InferContext& context) {
       context.shape(0) == nullptr ? std::nullopt : std::optional<SymShape>(*context.shape(0)));
 }
 
-void infer_training(InferContext& context) {
+void infer_dropout_training(InferContext& context) {
   check_ratio(context, context.attributes().get_float("ratio", 0.5F));
   context.copy_type(0);
 }
@@ -98,7 +98,7 @@ std::vector<Expr> dropout_rule(const Gradient& g) {
 }
 
 /// y = mask * x / (1 - ratio) is linear and symmetric: its gradient is itself.
-std::vector<Expr> training_rule(const Gradient& g) {
+std::vector<Expr> dropout_training_rule(const Gradient& g) {
   return {call_internal("DropoutTraining", {g.dy()}, g.attributes())};
 }
 
@@ -126,7 +126,7 @@ std::vector<Sample> dropout_samples() {
   };
 }
 
-std::vector<Sample> training_samples() {
+std::vector<Sample> dropout_training_samples() {
   const auto attributes = [](float ratio, std::int64_t seed, std::int64_t op_id) {
     return Attributes{{"ratio", ratio}, {"seed", seed}, {"op_id", op_id}};
   };
@@ -177,11 +177,11 @@ void register_dropout(OpRegistry& registry) {
                                {"seed", AttributeType::integer},
                                {"op_id", AttributeType::integer},
                                {"twister", AttributeType::integer}},
-                .infer = infer_training,
+                .infer = infer_dropout_training,
                 .aliases = {{0, 0, AliasKind::in_place}},
                 .draws = Draws::by_attributes,
-                .backward = training_rule,
-                .samples = training_samples});
+                .backward = dropout_training_rule,
+                .samples = dropout_training_samples});
 }
 
 }  // namespace graft

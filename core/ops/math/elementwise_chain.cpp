@@ -10,7 +10,7 @@
 namespace graft {
 namespace {
 
-const Graph& body_of(const Node& chain) {
+const Graph& chain_body(const Node& chain) {
   const Attribute* const found = chain.attributes.find("body");
   const auto* const body =
       found == nullptr ? nullptr : std::get_if<std::shared_ptr<Graph>>(&found->value);
@@ -115,8 +115,8 @@ class SampleBody {
   std::shared_ptr<Graph> body_ = std::make_shared<Graph>("body");
 };
 
-Sample sample(std::string name, const std::vector<Shape>& shapes, Attributes attributes,
-              int outputs = 1) {
+Sample chain_sample(std::string name, const std::vector<Shape>& shapes, Attributes attributes,
+                    int outputs = 1) {
   Sample result{.name = std::move(name), .inputs = {}, .attributes = std::move(attributes)};
   for (const Shape& shape : shapes) result.inputs.push_back({.shape = shape});
   result.outputs = outputs;
@@ -193,35 +193,35 @@ Attributes swapped_order() {
 
 std::vector<Sample> update_samples() {
   return {
-      sample("descent", {{3, 11}, {3, 11}, {3, 11}, {}}, descent(), 2),
-      sample("many", {{34993}, {34993}, {34993}, {}}, descent(), 2),
-      sample("empty", {{0, 3}, {0, 3}, {0, 3}, {}}, descent(), 2),
-      sample("reads_what_was_written", {{5, 419}, {5, 419}, {419}}, swapped_order(), 2),
+      chain_sample("descent", {{3, 11}, {3, 11}, {3, 11}, {}}, descent(), 2),
+      chain_sample("many", {{34993}, {34993}, {34993}, {}}, descent(), 2),
+      chain_sample("empty", {{0, 3}, {0, 3}, {0, 3}, {}}, descent(), 2),
+      chain_sample("reads_what_was_written", {{5, 419}, {5, 419}, {419}}, swapped_order(), 2),
   };
 }
 
 std::vector<Sample> chain_samples() {
   return {
-      sample("same_shape", {{3, 11}, {3, 11}, {3, 11}}, three_operands()),
-      sample("row_and_scalar", {{3, 11}, {11}, {}}, three_operands()),
-      sample("column_and_row", {{3, 11}, {3, 1}, {1, 11}}, three_operands()),
-      sample("scalars", {{}, {}, {}}, three_operands()),
-      sample("empty", {{0, 3}, {3}, {}}, three_operands()),
-      sample("many_in_one_run", {{34993}, {34993}, {1}}, three_operands()),
-      sample("many_runs", {{9, 10, 389}, {9, 1, 389}, {10, 389}}, three_operands()),
-      sample("image", {{2, 3, 4, 5}, {3, 1, 1}, {2, 3, 4, 5}}, three_operands()),
-      sample("outputs", {{5, 419}, {5, 419}}, many_outputs(), 3),
-      sample("outputs_of_many", {{7, 4999}, {7, 4999}}, many_outputs(), 3),
-      sample("settings", {{3, 700}, {}}, with_settings()),
-      sample("choices", {{3, 700}, {700}}, with_choices(), 2),
-      sample("tree", {{3, 1400}, {3, 1400}}, tree()),
+      chain_sample("same_shape", {{3, 11}, {3, 11}, {3, 11}}, three_operands()),
+      chain_sample("row_and_scalar", {{3, 11}, {11}, {}}, three_operands()),
+      chain_sample("column_and_row", {{3, 11}, {3, 1}, {1, 11}}, three_operands()),
+      chain_sample("scalars", {{}, {}, {}}, three_operands()),
+      chain_sample("empty", {{0, 3}, {3}, {}}, three_operands()),
+      chain_sample("many_in_one_run", {{34993}, {34993}, {1}}, three_operands()),
+      chain_sample("many_runs", {{9, 10, 389}, {9, 1, 389}, {10, 389}}, three_operands()),
+      chain_sample("image", {{2, 3, 4, 5}, {3, 1, 1}, {2, 3, 4, 5}}, three_operands()),
+      chain_sample("outputs", {{5, 419}, {5, 419}}, many_outputs(), 3),
+      chain_sample("outputs_of_many", {{7, 4999}, {7, 4999}}, many_outputs(), 3),
+      chain_sample("settings", {{3, 700}, {}}, with_settings()),
+      chain_sample("choices", {{3, 700}, {700}}, with_choices(), 2),
+      chain_sample("tree", {{3, 1400}, {3, 1400}}, tree()),
   };
 }
 
 }  // namespace
 
 std::unique_ptr<Graph> typed_body(const Node& chain) {
-  const Graph& untyped = body_of(chain);
+  const Graph& untyped = chain_body(chain);
   check_counts(chain, untyped);
   std::unique_ptr<Graph> body = untyped.clone();
   for (int i = 0; i < chain.input_count(); ++i) {

@@ -7,7 +7,6 @@ namespace graft {
 namespace {
 
 constexpr NotDifferentiable kTruthValue{"its result is a truth value"};
-const std::vector<Alias> kInPlace{{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}};
 
 void require_bool(const InferContext& context, int index) {
   const DType dtype = context.dtype(index);
@@ -117,7 +116,7 @@ void register_logical(OpRegistry& registry) {
                   .inputs = {{"A"}, {"B"}},
                   .outputs = {{"C"}},
                   .infer = infer_logical,
-                  .aliases = kInPlace,
+                  .aliases = in_place_of_either(),
                   .backward = kTruthValue,
                   .samples = logical_samples});
   }

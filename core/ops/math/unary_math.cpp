@@ -17,10 +17,10 @@ Gradients no_flow(const Gradient&) {
   return {};
 }
 
-std::vector<Sample> any_samples() {
+std::vector<Sample> signed_unary_samples() {
   return unary_samples(-2.0, 2.0);
 }
-std::vector<Sample> positive_samples() {
+std::vector<Sample> positive_unary_samples() {
   return unary_samples(0.3, 4.0);
 }
 std::vector<Sample> inner_samples() {
@@ -40,7 +40,7 @@ struct UnaryRow {
   std::string_view name;
   const std::vector<Since>& since;
   Rule rule;
-  Samples samples = any_samples;
+  Samples samples = signed_unary_samples;
   std::string_view input = "input";
   std::string_view output = "output";
 };
@@ -64,27 +64,28 @@ OpDef unary_xy(std::string_view name, Rule rule, Samples samples) {
 void register_algebra(OpRegistry& registry) {
   registry.add(unary_xy(
       "Neg", [](const Gradient& g) -> Gradients { return {-g.dy()}; },
-      [] { return integers_too(any_samples()); }));
+      [] { return integers_too(signed_unary_samples()); }));
   // At 0 the gradient is 0, as in PyTorch.
   registry.add(unary_xy(
       "Abs", [](const Gradient& g) -> Gradients { return {g.dy() * call("Sign", {g.x()})}; },
       [] { return integers_too(unary_samples(-2.0, 2.0, true)); }));
   registry.add(unary_xy(
       "Sqrt", [](const Gradient& g) -> Gradients { return {g.dy() / (g.y() * 2.0)}; },
-      positive_samples));
+      positive_unary_samples));
   registry.add(unary_xy(
       "Reciprocal", [](const Gradient& g) -> Gradients { return {-(g.dy() * (g.y() * g.y()))}; },
-      positive_samples));
-  registry.add(
-      unary({"Exp", kSince6, [](const Gradient& g) -> Gradients { return {g.dy() * g.y()}; },
-             [] {
-               return any_samples() + std::vector{value_sample("limits", {-200, -88, 0, 88})};
-             }}));
+      positive_unary_samples));
   registry.add(unary(
-      {"Log", kSince6, [](const Gradient& g) -> Gradients { return {g.dy() / g.x()}; },
+      {"Exp", kSince6, [](const Gradient& g) -> Gradients { return {g.dy() * g.y()}; },
        [] {
-         return positive_samples() + std::vector{value_sample("limits", {-1, 0, 1, 1e-30, 1e30})};
+         return signed_unary_samples() + std::vector{value_sample("limits", {-200, -88, 0, 88})};
        }}));
+  registry.add(
+      unary({"Log", kSince6, [](const Gradient& g) -> Gradients { return {g.dy() / g.x()}; },
+             [] {
+               return positive_unary_samples() +
+                      std::vector{value_sample("limits", {-1, 0, 1, 1e-30, 1e30})};
+             }}));
   // d erf(x)/dx = 2/sqrt(pi) exp(-x^2)
   registry.add(unary({"Erf",
                       {{9}, {13, "bfloat16"}},

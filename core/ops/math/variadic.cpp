@@ -6,11 +6,11 @@ namespace {
 
 using Gradients = std::vector<Expr>;
 
-Gradients sum_rule(const Gradient& g) {
+Gradients variadic_sum_rule(const Gradient& g) {
   return Gradients(static_cast<std::size_t>(g.input_count()), g.dy());
 }
 
-Gradients mean_rule(const Gradient& g) {
+Gradients variadic_mean_rule(const Gradient& g) {
   return Gradients(static_cast<std::size_t>(g.input_count()),
                    g.dy() / static_cast<double>(g.input_count()));
 }
@@ -84,8 +84,8 @@ void register_variadic(OpRegistry& registry) {
   const std::vector<Since> since_sum{{6}, {8, "broadcasting"}, {13, "bfloat16"}};
   registry.add(variadic("Max", "max", since_extremum, extremum_rule, extremum_samples));
   registry.add(variadic("Min", "min", since_extremum, extremum_rule, extremum_samples));
-  registry.add(variadic("Sum", "sum", since_sum, sum_rule, variadic_samples));
-  registry.add(variadic("Mean", "mean", since_sum, mean_rule, variadic_samples));
+  registry.add(variadic("Sum", "sum", since_sum, variadic_sum_rule, variadic_samples));
+  registry.add(variadic("Mean", "mean", since_sum, variadic_mean_rule, variadic_samples));
 }
 
 }  // namespace graft

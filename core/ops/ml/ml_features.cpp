@@ -7,7 +7,7 @@
 namespace graft {
 namespace {
 
-constexpr NotDifferentiable kInferenceOnly{
+constexpr NotDifferentiable kPreparesFeatures{
     "preparation of features is run, not trained through; write it in ordinary ops for that"};
 
 void infer_floats(InferContext& context) {
@@ -96,7 +96,7 @@ void register_ml_features(OpRegistry& registry) {
                   .outputs = {{"Y"}},
                   .attributes = std::move(attributes),
                   .infer = infer,
-                  .backward = kInferenceOnly,
+                  .backward = kPreparesFeatures,
                   .samples = samples});
   };
   add("Normalizer", {{"norm", AttributeType::text}}, infer_floats, normalizer_samples);
@@ -116,7 +116,7 @@ void register_ml_features(OpRegistry& registry) {
                 .outputs = {{"Z"}},
                 .infer = infer_array_feature_extractor,
                 .is_dynamic = true,  // it takes strings too
-                .backward = kInferenceOnly,
+                .backward = kPreparesFeatures,
                 .samples = array_feature_extractor_samples});
   registry.add({.name = "FeatureVectorizer",
                 .domain = kMlDomain,
@@ -126,7 +126,7 @@ void register_ml_features(OpRegistry& registry) {
                 .attributes = {{"inputdimensions", AttributeType::integers}},
                 .infer = infer_feature_vectorizer,
                 .only_moves = true,
-                .backward = kInferenceOnly,
+                .backward = kPreparesFeatures,
                 .samples = feature_vectorizer_samples});
 }
 

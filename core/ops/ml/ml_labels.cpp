@@ -65,10 +65,6 @@ void infer_zip_map(InferContext& context) {
 }
 
 /// Maps and strings are no samples: see ml_labels_test.cpp.
-std::vector<Sample> no_samples() {
-  return {};
-}
-
 }  // namespace
 
 /// ONNX-ML's encoders of labels, and what makes maps and takes them apart.

@@ -6,9 +6,6 @@
 namespace graft {
 namespace {
 
-constexpr NotDifferentiable kInferenceOnly{
-    "classical models are run, not trained; write them in ordinary ops to train them"};
-
 void infer_linear_regressor(InferContext& context) {
   infer_regressor(context, DType::f32, context.attributes().get_int("targets", 1));
 }
@@ -17,10 +14,6 @@ void infer_linear_regressor(InferContext& context) {
 void infer_linear_classifier(InferContext& context) {
   const auto labels = class_labels(context.node(), "classlabels_ints").size();
   infer_classifier(context, static_cast<std::int64_t>(std::max<std::size_t>(labels, 2)));
-}
-
-void upgrade_classifier(Node& node, std::int64_t, Builder& builder) {
-  name_classes(node, "classlabels_strings", "classlabels_ints", builder);
 }
 
 using Ints = std::vector<std::int64_t>;

@@ -4,12 +4,17 @@
 #include <vector>
 
 #include "core/ops/builder.h"
+#include "core/ops/gradient.h"
 #include "core/ops/infer.h"
 
 namespace graft {
 
 /// The domain of classical machine learning: trees, linear models, encoders.
 inline constexpr std::string_view kMlDomain = "ai.onnx.ml";
+
+/// Of models that bring all they have learnt in their attributes.
+inline constexpr NotDifferentiable kInferenceOnly{
+    "classical models are run, not trained; write them in ordinary ops to train them"};
 
 /// What ONNX-ML's models do with scores at the end.
 enum class PostTransform { none, softmax, logistic, softmax_zero, probit };
@@ -33,6 +38,10 @@ std::vector<std::int64_t> class_labels(const Node& node, std::string_view attrib
 /// Classifiers give numbers; where the file has class names in attribute `names`, they get the
 /// labels 0, 1, ... in attribute `labels`, and a LabelEncoder behind them looks the names up.
 void name_classes(Node& node, std::string_view names, std::string_view labels, Builder& builder);
+/// The same for models that keep them in `classlabels_strings` and `classlabels_ints`.
+inline void upgrade_classifier(Node& node, std::int64_t, Builder& builder) {
+  name_classes(node, "classlabels_strings", "classlabels_ints", builder);
+}
 
 /// Output Y [N] i64 and Z [N, classes] f32 of a classifier of X [N,F].
 void infer_classifier(InferContext& context, std::int64_t classes);

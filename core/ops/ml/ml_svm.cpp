@@ -6,9 +6,6 @@
 namespace graft {
 namespace {
 
-constexpr NotDifferentiable kInferenceOnly{
-    "classical models are run, not trained; write them in ordinary ops to train them"};
-
 void infer_svm_regressor(InferContext& context) {
   infer_regressor(context, DType::f32, 1);
 }
@@ -22,10 +19,6 @@ void infer_svm_classifier(InferContext& context) {
   const bool by_class = is_linear || has_probabilities || labels <= 2;
   infer_classifier(context,
                    by_class ? std::max<std::int64_t>(labels, 2) : labels * (labels - 1) / 2);
-}
-
-void upgrade_classifier(Node& node, std::int64_t, Builder& builder) {
-  name_classes(node, "classlabels_strings", "classlabels_ints", builder);
 }
 
 using Ints = std::vector<std::int64_t>;

@@ -7,7 +7,7 @@ namespace graft {
 namespace {
 
 /// The axes that input 1 gives new sizes.
-std::vector<int> axes_of(const Node& node, int rank) {
+std::vector<int> cropped_axes(const Node& node, int rank) {
   std::vector<std::int64_t> axes;
   for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
   return unique_axes(node.attributes.get_ints("axes", axes), rank, node.label());
@@ -18,7 +18,7 @@ void infer_center_crop_pad(InferContext& context) {
   const SymShape* const x = context.shape(0);
   const auto length = list_length(context, 1);
   if (x == nullptr) return context.set_output(0, context.dtype(0));
-  const std::vector<int> axes = axes_of(context.node(), x->rank());
+  const std::vector<int> axes = cropped_axes(context.node(), x->rank());
   if (length && *length != std::ssize(axes)) {
     context.fail(ErrorKind::shape, "shape has ", *length, " elements, wanted ", axes.size());
   }

@@ -6,7 +6,7 @@
 namespace graft {
 namespace {
 
-int axis_of(const InferContext& context, int rank) {
+int gather_axis(const InferContext& context, int rank) {
   return normalize_axis(context.attributes().get_int("axis", 0), rank, context.node().label());
 }
 
@@ -16,7 +16,7 @@ void infer_gather(InferContext& context) {
   const SymShape* const data = context.shape(0);
   const SymShape* const indices = context.shape(1);
   if (data == nullptr) return context.set_output(0, dtype);
-  const int axis = axis_of(context, data->rank());
+  const int axis = gather_axis(context, data->rank());
   check_indices(context, 1, (*data)[axis]);
   if (indices == nullptr) return context.set_output(0, dtype);
   std::vector<Dim> dims(data->begin(), data->begin() + axis);
@@ -70,7 +70,7 @@ void infer_gather_elements(InferContext& context) {
   const SymShape* const data = context.shape(0);
   const SymShape* const indices = context.shape(1);
   if (data != nullptr) {
-    const int axis = axis_of(context, data->rank());
+    const int axis = gather_axis(context, data->rank());
     context.require_rank(1, data->rank(), data->rank());
     check_indices(context, 1, (*data)[axis]);
     for (int i = 0; indices != nullptr && i < data->rank(); ++i) {
@@ -95,7 +95,7 @@ void infer_scatter_elements(InferContext& context) {
   const SymShape* const indices = context.shape(1);
   const SymShape* const updates = context.shape(2);
   if (data == nullptr) return;
-  const int axis = axis_of(context, data->rank());
+  const int axis = gather_axis(context, data->rank());
   check_indices(context, 1, (*data)[axis]);
   for (const int i : {1, 2}) context.require_rank(i, data->rank(), data->rank());
   for (int i = 0; indices != nullptr && i < data->rank(); ++i) {
@@ -137,7 +137,8 @@ std::vector<Expr> scatter_elements_rule(const Gradient& g) {
               }});
 }
 
-SampleInput indices(const Shape& shape, std::vector<double> values, DType dtype = DType::i64) {
+SampleInput gather_indices(const Shape& shape, std::vector<double> values,
+                           DType dtype = DType::i64) {
   return {.shape = shape, .values = std::move(values), .dtype = dtype};
 }
 
@@ -145,21 +146,21 @@ std::vector<Sample> gather_samples() {
   const SampleInput data{{4, 5}};
   const Attributes axis_1{{"axis", 1}};
   return {
-      {"rows", {data, indices({3}, {2, 0, 2})}},
-      {"columns", {data, indices({2}, {4, 1})}, axis_1},
-      {"negative_axis", {data, indices({2}, {4, 1})}, {{"axis", -1}}},
-      {"negative_indices", {data, indices({3}, {-1, -4, 0})}},
-      {"scalar_index", {data, indices({}, {1})}},
-      {"matrix_of_indices", {data, indices({2, 2}, {1, 0, 3, 3})}},
-      {"matrix_of_columns", {{{2, 5, 3}}, indices({2, 2}, {1, 0, 4, 1})}, axis_1},
-      {"i32", {data, indices({2}, {3, 1}, DType::i32)}},
+      {"rows", {data, gather_indices({3}, {2, 0, 2})}},
+      {"columns", {data, gather_indices({2}, {4, 1})}, axis_1},
+      {"negative_axis", {data, gather_indices({2}, {4, 1})}, {{"axis", -1}}},
+      {"negative_indices", {data, gather_indices({3}, {-1, -4, 0})}},
+      {"scalar_index", {data, gather_indices({}, {1})}},
+      {"matrix_of_indices", {data, gather_indices({2, 2}, {1, 0, 3, 3})}},
+      {"matrix_of_columns", {{{2, 5, 3}}, gather_indices({2, 2}, {1, 0, 4, 1})}, axis_1},
+      {"i32", {data, gather_indices({2}, {3, 1}, DType::i32)}},
       {"constant", {data, ints({1, 1})}},
       {"no_indices", {data, {.shape = {0}, .dtype = DType::i64}}},
-      {"no_columns", {{{4, 0}}, indices({2}, {3, 1})}},
-      {"vector", {{{6}}, indices({3}, {5, 0, 5})}},
-      {"of_one", {{{1, 3}}, indices({1}, {0})}},
-      {"of_one_repeated", {{{1, 1}}, indices({3}, {0, -1, 0})}},
-      {"embedding", {{{7, 130}}, indices({2, 3}, {0, 6, 6, 1, 0, 6})}},
+      {"no_columns", {{{4, 0}}, gather_indices({2}, {3, 1})}},
+      {"vector", {{{6}}, gather_indices({3}, {5, 0, 5})}},
+      {"of_one", {{{1, 3}}, gather_indices({1}, {0})}},
+      {"of_one_repeated", {{{1, 1}}, gather_indices({3}, {0, -1, 0})}},
+      {"embedding", {{{7, 130}}, gather_indices({2, 3}, {0, 6, 6, 1, 0, 6})}},
       {"integers", {{.shape = {4}, .low = -9, .high = 9, .dtype = DType::i64}, ints({3, 0})}},
   };
 }
@@ -167,26 +168,26 @@ std::vector<Sample> gather_samples() {
 std::vector<Sample> gather_grad_samples() {
   const auto with = [](int axis, int size) { return Attributes{{"axis", axis}, {"size", size}}; };
   return {
-      {"repeated_rows", {{{3, 2}}, indices({3}, {1, 1, -1})}, with(0, 4)},
-      {"columns", {{{2, 3, 2}}, indices({3}, {0, 2, 0})}, with(1, 3)},
-      {"matrix_of_indices", {{{2, 2, 3}}, indices({2, 2}, {1, 0, 1, 1})}, with(0, 2)},
-      {"scalar_index", {{{3}}, indices({}, {1})}, with(0, 2)},
+      {"repeated_rows", {{{3, 2}}, gather_indices({3}, {1, 1, -1})}, with(0, 4)},
+      {"columns", {{{2, 3, 2}}, gather_indices({3}, {0, 2, 0})}, with(1, 3)},
+      {"matrix_of_indices", {{{2, 2, 3}}, gather_indices({2, 2}, {1, 0, 1, 1})}, with(0, 2)},
+      {"scalar_index", {{{3}}, gather_indices({}, {1})}, with(0, 2)},
       {"no_indices", {{{0, 3}}, {.shape = {0}, .dtype = DType::i64}}, with(0, 2)},
-      {"wide", {{{4, 300}}, indices({4}, {2, 0, 2, 2})}, with(0, 3)},
-      {"i32", {{{2}}, indices({2}, {3, 1}, DType::i32)}, with(0, 4)},
-      {"of_one", {{{3, 1}}, indices({3}, {0, -1, 0})}, with(0, 1)},
+      {"wide", {{{4, 300}}, gather_indices({4}, {2, 0, 2, 2})}, with(0, 3)},
+      {"i32", {{{2}}, gather_indices({2}, {3, 1}, DType::i32)}, with(0, 4)},
+      {"of_one", {{{3, 1}}, gather_indices({3}, {0, -1, 0})}, with(0, 1)},
   };
 }
 
 std::vector<Sample> gather_elements_samples() {
   const SampleInput data{{3, 4}};
   return {
-      {"axis_0", {data, indices({2, 4}, {0, 1, 2, 0, 2, 2, 0, 1})}},
-      {"axis_1", {data, indices({3, 2}, {3, 0, 1, 1, 2, 3})}, {{"axis", 1}}},
-      {"negative", {data, indices({3, 2}, {-1, 0, -4, 1, 2, 3})}, {{"axis", -1}}},
-      {"narrower", {data, indices({2, 2}, {0, 1, 2, 0})}},
-      {"i32", {data, indices({1, 4}, {0, 1, 2, 0}, DType::i32)}},
-      {"of_one", {{{1, 4}}, indices({2, 4}, {0, 0, -1, 0, 0, 0, 0, 0})}},
+      {"axis_0", {data, gather_indices({2, 4}, {0, 1, 2, 0, 2, 2, 0, 1})}},
+      {"axis_1", {data, gather_indices({3, 2}, {3, 0, 1, 1, 2, 3})}, {{"axis", 1}}},
+      {"negative", {data, gather_indices({3, 2}, {-1, 0, -4, 1, 2, 3})}, {{"axis", -1}}},
+      {"narrower", {data, gather_indices({2, 2}, {0, 1, 2, 0})}},
+      {"i32", {data, gather_indices({1, 4}, {0, 1, 2, 0}, DType::i32)}},
+      {"of_one", {{{1, 4}}, gather_indices({2, 4}, {0, 0, -1, 0, 0, 0, 0, 0})}},
       {"no_indices", {data, {.shape = {0, 4}, .dtype = DType::i64}}},
   };
 }
@@ -194,13 +195,13 @@ std::vector<Sample> gather_elements_samples() {
 std::vector<Sample> scatter_samples() {
   const SampleInput data{{3, 4}};
   const SampleInput updates{{2, 2}};
-  const SampleInput apart = indices({2, 2}, {0, 2, 1, 0});
+  const SampleInput apart = gather_indices({2, 2}, {0, 2, 1, 0});
   return {
       {"plain", {data, apart, updates}},
       {"axis_1", {data, apart, updates}, {{"axis", 1}}},
-      {"negative", {data, indices({2, 2}, {-1, 0, 1, -1}), updates}},
+      {"negative", {data, gather_indices({2, 2}, {-1, 0, 1, -1}), updates}},
       {"no_updates", {data, {.shape = {0, 4}, .dtype = DType::i64}, {{0, 4}}}},
-      {"one_column", {{{3, 1}}, indices({1, 1}, {2}), {{1, 1}}}},
+      {"one_column", {{{3, 1}}, gather_indices({1, 1}, {2}), {{1, 1}}}},
   };
 }
 
@@ -208,7 +209,7 @@ std::vector<Sample> scatter_samples() {
 std::vector<Sample> scatter_elements_samples() {
   const SampleInput data{{3, 4}};
   const SampleInput updates{{2, 2}};
-  const SampleInput repeated = indices({2, 2}, {1, 1, 1, 0});
+  const SampleInput repeated = gather_indices({2, 2}, {1, 1, 1, 0});
   const auto reduction = [](const char* name) { return Attributes{{"reduction", name}}; };
   std::vector<Sample> samples = scatter_samples();
   samples.push_back({"add", {data, repeated, updates}, reduction("add")});

@@ -166,8 +166,9 @@ std::vector<Sample> gather_nd_samples() {
   };
 }
 
+using Ints = std::vector<std::int64_t>;
+
 std::vector<Sample> gather_nd_grad_samples() {
-  using Ints = std::vector<std::int64_t>;
   return {
       {"repeated", {{{3}}, tuples({3, 2}, {0, 2, 1, 1, 0, 2})}, {{"shape", Ints{2, 3}}}},
       {"rows", {{{2, 3}}, tuples({2, 1}, {1, 1})}, {{"shape", Ints{2, 3}}}},

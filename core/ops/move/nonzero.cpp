@@ -30,7 +30,7 @@ void infer_nonzero(InferContext& context) {
 }
 
 /// The axis of the input along which entries are chosen; nullopt when the input is flattened.
-std::optional<int> axis_of(const Node& node, int rank) {
+std::optional<int> compress_axis(const Node& node, int rank) {
   if (!node.attributes.has("axis")) return std::nullopt;
   return normalize_axis(node.attributes.get_int("axis", 0), rank, node.label());
 }
@@ -41,7 +41,7 @@ std::optional<SymShape> chosen_shape(const InferContext& context, const Dim& cou
   const SymShape* const shape = context.shape(0);
   if (shape == nullptr) return std::nullopt;
   SymShape result = *shape;
-  result[*axis_of(context.node(), shape->rank())] = count;
+  result[*compress_axis(context.node(), shape->rank())] = count;
   return result;
 }
 
@@ -50,7 +50,7 @@ void infer_compress(InferContext& context) {
   const Tensor condition = context.constant(1);
   Dim count;
   if (condition.defined() && shape != nullptr && shape->known()) {
-    const auto axis = axis_of(context.node(), shape->rank());
+    const auto axis = compress_axis(context.node(), shape->rank());
     const std::int64_t limit = axis ? (*shape)[*axis].value() : shape->known()->size();
     const auto indices = true_indices(condition, limit, context.node().label());
     count = static_cast<std::int64_t>(indices.size());
@@ -65,7 +65,7 @@ std::vector<Expr> expand_compress(const Node& node, Builder& builder) {
   if (!condition.defined()) {
     fail(ErrorKind::unsupported, node.label(), ": which elements it takes depends on data");
   }
-  const auto axis = axis_of(node, x.rank());
+  const auto axis = compress_axis(node, x.rank());
   const Shape flat{x.shape().size()};
   const auto indices = true_indices(condition, axis ? x.shape()[*axis] : flat[0], node.label());
   return {call("Gather", {axis ? x : reshape(x, flat), constant_ints(builder, indices)},

@@ -187,8 +187,9 @@ std::vector<Sample> pad_samples() {
   return samples;
 }
 
+using Ints = std::vector<std::int64_t>;
+
 std::vector<Sample> pad_grad_samples() {
-  using Ints = std::vector<std::int64_t>;
   const auto attributes = [](const char* mode, const Ints& shape, const Ints& before,
                              const Ints& after) {
     return Attributes{{"mode", mode}, {"shape", shape}, {"before", before}, {"after", after}};

@@ -178,7 +178,7 @@ void infer_unsqueeze(InferContext& context) {
   context.set_output(0, dtype, SymShape(std::move(dims)));
 }
 
-void upgrade_axes(Node& node, std::int64_t from, Builder& builder) {
+void upgrade_squeeze_axes(Node& node, std::int64_t from, Builder& builder) {
   if (from < 13) ints_attribute_to_input(node, builder, "axes", 1);
 }
 
@@ -271,7 +271,7 @@ void register_reshape(OpRegistry& registry) {
                         .inputs = {{"data"}, {"axes", Arity::optional}},
                         .outputs = {{"squeezed"}},
                         .infer = infer_squeeze,
-                        .upgrade = upgrade_axes,
+                        .upgrade = upgrade_squeeze_axes,
                         .backward = reshape_back,
                         .samples = squeeze_samples}));
   // `axes` is required, but older files have it as an attribute; inference checks.
@@ -280,7 +280,7 @@ void register_reshape(OpRegistry& registry) {
                         .inputs = {{"data"}, {"axes", Arity::optional}},
                         .outputs = {{"expanded"}},
                         .infer = infer_unsqueeze,
-                        .upgrade = upgrade_axes,
+                        .upgrade = upgrade_squeeze_axes,
                         .backward = reshape_back,
                         .samples = unsqueeze_samples}));
   registry.add(view_op({.name = "Identity",

@@ -10,8 +10,8 @@
 namespace graft {
 namespace {
 
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeastIndex = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMostIndex = std::numeric_limits<std::int64_t>::max();
 
 /// What the node asks for, checked; one entry a sliced axis.
 struct SliceRequest {
@@ -67,7 +67,7 @@ AxisRange slice_range(std::int64_t start, std::int64_t end, std::int64_t step, s
   start = std::clamp<std::int64_t>(start, -1, dim - 1);
   end = std::clamp<std::int64_t>(end, -1, dim - 1);
   // -step does not exist for the least number; no axis is that long.
-  const std::int64_t magnitude = step == kLeast ? kMost : -step;
+  const std::int64_t magnitude = step == kLeastIndex ? kMostIndex : -step;
   return {std::max<std::int64_t>(start, 0), step,
           start > end ? (start - end - 1) / magnitude + 1 : 0};
 }
@@ -199,7 +199,7 @@ std::vector<Expr> slice_grad_rule(const Gradient& g) {
     const std::int64_t end = range.start + range.step * range.count;
     axes.push_back(static_cast<std::int64_t>(axes.size()));
     starts.push_back(range.start);
-    ends.push_back(end < 0 ? kLeast : end);
+    ends.push_back(end < 0 ? kLeastIndex : end);
     steps.push_back(range.step);
   }
   Builder& builder = g.builder();
@@ -233,8 +233,9 @@ std::vector<Sample> slice_samples() {
   };
 }
 
+using Ints = std::vector<std::int64_t>;
+
 std::vector<Sample> slice_grad_samples() {
-  using Ints = std::vector<std::int64_t>;
   const auto with = [](std::string name, const Shape& dy, const Ints& shape, const Ints& starts,
                        const Ints& steps) {
     return Sample{

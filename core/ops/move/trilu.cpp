@@ -17,22 +17,18 @@ std::vector<Expr> trilu_rule(const Gradient& g) {
   return {call("Trilu", {g.dy(), g.x(1)}, g.attributes())};
 }
 
-SampleInput diagonal(double k) {
-  return {.values = {k}, .dtype = DType::i64, .is_constant = true};
-}
-
 std::vector<Sample> trilu_samples() {
   const SampleInput x{{4, 5}};
   const Attributes lower{{"upper", 0}};
   return {
       {"upper", {x}},
       {"lower", {x}, lower},
-      {"upper_above", {x, diagonal(2)}},
-      {"upper_below", {x, diagonal(-2)}},
-      {"lower_above", {x, diagonal(1)}, lower},
-      {"lower_below", {x, diagonal(-3)}, lower},
-      {"far_above", {x, diagonal(99)}},
-      {"far_below", {x, diagonal(-99)}},
+      {"upper_above", {x, constant_number(2)}},
+      {"upper_below", {x, constant_number(-2)}},
+      {"lower_above", {x, constant_number(1)}, lower},
+      {"lower_below", {x, constant_number(-3)}, lower},
+      {"far_above", {x, constant_number(99)}},
+      {"far_below", {x, constant_number(-99)}},
       {"batch", {{{2, 3, 3, 2}}}, lower},
       {"empty", {{{0, 3}}}},
       {"one_row", {{{1, 3}}}, lower},
@@ -74,17 +70,17 @@ std::vector<Expr> cum_sum_rule(const Gradient& g) {
 
 std::vector<Sample> cum_sum_samples() {
   const SampleInput x{{3, 4, 2}};
-  const SampleInput axis = diagonal(1);
+  const SampleInput axis = constant_number(1);
   return {
       {"middle", {x, axis}},
-      {"first", {x, diagonal(0)}},
-      {"last", {x, diagonal(-1)}},
+      {"first", {x, constant_number(0)}},
+      {"last", {x, constant_number(-1)}},
       {"exclusive", {x, axis}, {{"exclusive", 1}}},
       {"reverse", {x, axis}, {{"reverse", 1}}},
       {"exclusive_reverse", {x, axis}, {{"exclusive", 1}, {"reverse", 1}}},
-      {"one", {{{1}}, diagonal(0)}, {{"exclusive", 1}}},
-      {"empty", {{{2, 0}}, diagonal(1)}},
-      {"integers", {{.shape = {5}, .low = -9, .high = 9, .dtype = DType::i32}, diagonal(0)}},
+      {"one", {{{1}}, constant_number(0)}, {{"exclusive", 1}}},
+      {"empty", {{{2, 0}}, constant_number(1)}},
+      {"integers", {{.shape = {5}, .low = -9, .high = 9, .dtype = DType::i32}, constant_number(0)}},
   };
 }
 
@@ -95,7 +91,7 @@ std::vector<Expr> cum_prod_rule(const Gradient& g) {
 std::vector<Sample> cum_prod_samples() {
   std::vector<Sample> samples = cum_sum_samples();
   samples.push_back(
-      {"zeros", {{.shape = {2, 4}, .values = {2, 0, 3, 4, 0, 2, 0, 5}}, diagonal(1)}});
+      {"zeros", {{.shape = {2, 4}, .values = {2, 0, 3, 4, 0, 2, 0, 5}}, constant_number(1)}});
   return samples;
 }
 

@@ -41,7 +41,7 @@ void infer_batch_norm(InferContext& context) {
   context.copy_type(4, 2);
 }
 
-void infer_training(InferContext& context) {
+void infer_batch_norm_training(InferContext& context) {
   const bool has_running = context.has_input(3) && context.has_input(4);
   check_parameters(context, 1, has_running ? 5 : 3);
   context.require_same_dtype({1, 2, 3, 4});
@@ -55,7 +55,7 @@ void infer_training(InferContext& context) {
   }
 }
 
-void infer_grad(InferContext& context) {
+void infer_batch_norm_grad(InferContext& context) {
   check_parameters(context, 2, 6);
   context.require_same_dtype({0, 1});
   context.require_same_dtype({2, 3, 4, 5});
@@ -104,9 +104,9 @@ void upgrade_batch_norm(Node& node, std::int64_t from, Builder& builder) {
 }
 
 /// What gradients of a normalization over (N, spatial axes) need of the shape.
-class Channels {
+class BatchNormChannels {
  public:
-  explicit Channels(const Expr& x) : shape_(x.shape()) {
+  explicit BatchNormChannels(const Expr& x) : shape_(x.shape()) {
     for (int axis = 0; axis < shape_.rank(); ++axis) {
       if (axis != 1) axes_.push_back(axis);
     }
@@ -135,7 +135,7 @@ class Channels {
 /// Running statistics are those of a variable: y = (x - mean) * s * scale + bias, s = 1 / sqrt(var
 /// + epsilon).
 std::vector<Expr> inference_rule(const Gradient& g) {
-  const Channels channels(g.x());
+  const BatchNormChannels channels(g.x());
   const auto epsilon = static_cast<double>(g.attributes().get_float("epsilon", 1e-5F));
   const Expr scale = g.x(1);
   const Expr inv_std = reciprocal(sqrt(g.x(4) + epsilon));
@@ -163,7 +163,7 @@ std::vector<Expr> empty_batch_rule(const Gradient& g) {
 /// The statistics are computed again: the standard's op does not give them. The running ones are
 /// outputs like others.
 std::vector<Expr> batch_rule(const Gradient& g) {
-  const Channels channels(g.x());
+  const BatchNormChannels channels(g.x());
   if (channels.count() == 0) return empty_batch_rule(g);
   const Expr mean = channels.mean(g.x());
   const Expr centered = g.x() - channels.spread(mean);
@@ -185,7 +185,7 @@ std::vector<Expr> batch_norm_rule(const Gradient& g) {
   return trains ? batch_rule(g) : inference_rule(g);
 }
 
-std::vector<Expr> training_rule(const Gradient& g) {
+std::vector<Expr> batch_norm_training_rule(const Gradient& g) {
   return norm_grad(g, g.y(1), g.y(2));
 }
 
@@ -196,12 +196,12 @@ SampleInput positive(std::int64_t channels) {
   return {.shape = {channels}, .low = 0.5, .high = 2.0};
 }
 
-struct Case {
+struct BatchNormCase {
   std::string name;
   Shape x;
 };
 
-std::vector<Case> cases() {
+std::vector<BatchNormCase> batch_norm_cases() {
   return {{"image", {3, 4, 5, 6}},     {"features", {7, 5}},          {"line", {4, 3, 9}},
           {"volume", {2, 3, 3, 2, 4}}, {"one_channel", {5, 1, 4, 4}}, {"one_pixel", {6, 19, 1, 1}},
           {"many", {4, 70, 17, 9}},    {"many_features", {130, 150}}};
@@ -214,7 +214,7 @@ std::vector<SampleInput> five_inputs(const Shape& x) {
 
 std::vector<Sample> batch_norm_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const BatchNormCase& c : batch_norm_cases()) {
     samples.push_back({c.name, five_inputs(c.x), {{"epsilon", 1e-3F}}});
     samples.push_back(
         {c.name + "_training", five_inputs(c.x), {{"momentum", 0.75F}, {"training_mode", 1}}, 3});
@@ -227,34 +227,35 @@ std::vector<Sample> batch_norm_samples() {
   return samples;
 }
 
-const Attributes kRelu{{"lower", 0.0F}, {"strict", 1}};
-const Attributes kClip{{"lower", -0.25F}, {"upper", 0.5F}};
+const Attributes kBatchNormRelu{{"lower", 0.0F}, {"strict", 1}};
+const Attributes kBatchNormClip{{"lower", -0.25F}, {"upper", 0.5F}};
 
-std::vector<Sample> training_samples() {
+std::vector<Sample> batch_norm_training_samples() {
   const std::string kUpdates =
       "updates variables; BatchNormalization with training_mode checks its rule";
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const BatchNormCase& c : batch_norm_cases()) {
     samples.push_back({c.name, five_inputs(c.x), {{"momentum", 0.75F}}, 5, kUpdates});
-    samples.push_back({c.name + "_relu", five_inputs(c.x), kRelu, 5, kUpdates});
-    samples.push_back({c.name + "_clip", five_inputs(c.x), kClip, 5, kUpdates});
+    samples.push_back({c.name + "_relu", five_inputs(c.x), kBatchNormRelu, 5, kUpdates});
+    samples.push_back({c.name + "_clip", five_inputs(c.x), kBatchNormClip, 5, kUpdates});
     std::vector<SampleInput> three = five_inputs(c.x);
     three.resize(3);
-    samples.push_back({c.name + "_again", three, kRelu, 3, kUpdates});
+    samples.push_back({c.name + "_again", three, kBatchNormRelu, 3, kUpdates});
   }
   samples.push_back({"empty_batch", five_inputs({0, 3, 2, 2}), {{"epsilon", 1e-3F}}, 5, kUpdates});
   return samples;
 }
 
-std::vector<Sample> grad_samples() {
+std::vector<Sample> batch_norm_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const BatchNormCase& c : batch_norm_cases()) {
     const std::int64_t channels = c.x[1];
     samples.push_back({c.name,
                        {any(c.x), any(c.x), any({channels}), any({channels}), positive(channels)},
                        {},
                        3});
-    for (const auto& [name, attributes] : {std::pair("_relu", kRelu), std::pair("_clip", kClip)}) {
+    for (const auto& [name, attributes] :
+         {std::pair("_relu", kBatchNormRelu), std::pair("_clip", kBatchNormClip)}) {
       samples.push_back({c.name + name,
                          {any(c.x), any(c.x), any({channels}), any({channels}), positive(channels),
                           any({channels})},
@@ -265,8 +266,8 @@ std::vector<Sample> grad_samples() {
   return samples;
 }
 
-const std::vector<Param> kInputs{{"X"}, {"scale"}, {"B"}, {"input_mean"}, {"input_var"}};
-const std::vector<AttributeDef> kAttributes{{"epsilon", AttributeType::number},
+const std::vector<Param> kBatchNormInputs{{"X"}, {"scale"}, {"B"}, {"input_mean"}, {"input_var"}};
+const std::vector<AttributeDef> kStatistics{{"epsilon", AttributeType::number},
                                             {"momentum", AttributeType::number}};
 
 /// A clamp that fuse_activations puts behind the normalization (FusedActivation).
@@ -288,9 +289,9 @@ void register_batch_norm(OpRegistry& registry) {
                  {9, "no spatial"},
                  {14, "training_mode; no saved statistics"},
                  {15, "types of scale and statistics"}},
-       .inputs = kInputs,
+       .inputs = kBatchNormInputs,
        .outputs = {{"Y"}, {"running_mean", Arity::optional}, {"running_var", Arity::optional}},
-       .attributes = {kAttributes[0], kAttributes[1], {"training_mode", AttributeType::integer}},
+       .attributes = {kStatistics[0], kStatistics[1], {"training_mode", AttributeType::integer}},
        .infer = infer_batch_norm,
        .upgrade = upgrade_batch_norm,
        .aliases = {{0, 0, AliasKind::in_place}},
@@ -314,15 +315,15 @@ void register_batch_norm(OpRegistry& registry) {
                    {"saved_inv_std"},
                    {"new_mean", Arity::optional},
                    {"new_var", Arity::optional}},
-       .attributes = {kAttributes[0], kAttributes[1], kActivation[0], kActivation[1],
+       .attributes = {kStatistics[0], kStatistics[1], kActivation[0], kActivation[1],
                       kActivation[2]},
-       .infer = infer_training,
+       .infer = infer_batch_norm_training,
        .aliases = {{0, 0, AliasKind::in_place}, {3, 3, AliasKind::state}, {4, 4, AliasKind::state}},
        .layout = {LayoutRule::Kind::together, {0}, {0}},
        .mixed_precision = {MixedPrecision::Kind::follows, {0}},
        .lower = lower_batch_norm_training,
-       .backward = training_rule,
-       .samples = training_samples});
+       .backward = batch_norm_training_rule,
+       .samples = batch_norm_training_samples});
   registry.add(
       {.name = "BatchNormGrad",
        .domain = kInternalDomain,
@@ -330,13 +331,13 @@ void register_batch_norm(OpRegistry& registry) {
            {{"x"}, {"dy"}, {"scale"}, {"saved_mean"}, {"saved_inv_std"}, {"bias", Arity::optional}},
        .outputs = {{"dx"}, {"dscale"}, {"dbias"}},
        .attributes = kActivation,
-       .infer = infer_grad,
+       .infer = infer_batch_norm_grad,
        .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
        .layout = {LayoutRule::Kind::together, {0, 1}, {0}},
        .lower = lower_batch_norm_grad,
        .backward = NotDifferentiable{"second derivatives of batch normalization are not "
                                      "offered"},
-       .samples = grad_samples});
+       .samples = batch_norm_grad_samples});
 }
 
 }  // namespace graft

@@ -10,7 +10,7 @@ namespace graft {
 namespace {
 
 /// Input `index` has one element a channel of x (axis 1 of input `x`).
-void check_parameter(const InferContext& context, int x, int index) {
+void check_channel_parameter(const InferContext& context, int x, int index) {
   context.require_rank(index, 1, 1);
   const SymShape* const shape = context.shape(x);
   const SymShape* const parameter = context.shape(index);
@@ -36,7 +36,7 @@ void check_groups(const InferContext& context, int x) {
 void infer_instance_norm(InferContext& context) {
   context.require_rank(0, 2, 64);
   context.require_same_dtype({0, 1, 2});
-  for (const int parameter : {1, 2}) check_parameter(context, 0, parameter);
+  for (const int parameter : {1, 2}) check_channel_parameter(context, 0, parameter);
   context.copy_type(0);
 }
 
@@ -54,7 +54,7 @@ void infer_group_norm_grad(InferContext& context) {
   if (dy != nullptr && x != nullptr && dy->known() && x->known() && !(*dy == *x)) {
     context.fail(ErrorKind::shape, "dy is ", *dy, ", x is ", *x, ", wanted one shape");
   }
-  check_parameter(context, 1, 2);
+  check_channel_parameter(context, 1, 2);
   check_groups(context, 1);
   context.copy_type(1);
   for (const int output : {1, 2}) context.copy_type(2, output);
@@ -76,27 +76,27 @@ void upgrade_group_norm(Node& node, std::int64_t from, Builder& builder) {
   }
 }
 
-std::vector<Expr> norm_gradients(const Gradient& g, std::int64_t groups) {
+std::vector<Expr> group_norm_gradients(const Gradient& g, std::int64_t groups) {
   return call_multi(
       "GroupNormGrad", kInternalDomain, {g.dy(), g.x(0), g.x(1)}, 3,
       {{"num_groups", groups}, {"epsilon", g.attributes().get_float("epsilon", 1e-5F)}});
 }
 
 std::vector<Expr> group_norm_rule(const Gradient& g) {
-  return norm_gradients(g, g.attributes().get_int("num_groups", 0));
+  return group_norm_gradients(g, g.attributes().get_int("num_groups", 0));
 }
 
 std::vector<Expr> instance_norm_rule(const Gradient& g) {
-  return norm_gradients(g, std::max<std::int64_t>(1, g.x().shape()[1]));
+  return group_norm_gradients(g, std::max<std::int64_t>(1, g.x().shape()[1]));
 }
 
-struct Case {
+struct GroupNormCase {
   std::string name;
   Shape x;
   int groups;
 };
 
-std::vector<Case> cases() {
+std::vector<GroupNormCase> group_norm_cases() {
   return {{"image", {3, 4, 5, 6}, 2},      {"one_group", {2, 3, 7}, 1},
           {"each_channel", {2, 5, 9}, 5},  {"features", {4, 6}, 3},
           {"volume", {2, 4, 3, 2, 5}, 2},  {"one_pixel", {3, 8, 1, 1}, 2},
@@ -104,32 +104,34 @@ std::vector<Case> cases() {
           {"no_samples", {0, 4, 3, 3}, 2}, {"no_pixels", {2, 4, 0}, 2}};
 }
 
-std::vector<SampleInput> inputs_of(const Shape& x) {
+std::vector<SampleInput> group_norm_inputs(const Shape& x) {
   return {{x}, {{x[1]}}, {{x[1]}}};
 }
 
 std::vector<Sample> group_norm_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
-    samples.push_back({c.name, inputs_of(c.x), {{"num_groups", c.groups}}});
+  for (const GroupNormCase& c : group_norm_cases()) {
+    samples.push_back({c.name, group_norm_inputs(c.x), {{"num_groups", c.groups}}});
   }
-  samples.push_back({"epsilon", inputs_of({2, 4, 3}), {{"num_groups", 2}, {"epsilon", 0.1F}}});
+  samples.push_back(
+      {"epsilon", group_norm_inputs({2, 4, 3}), {{"num_groups", 2}, {"epsilon", 0.1F}}});
   samples.push_back({"stash_type",
-                     inputs_of({2, 4, 3}),
+                     group_norm_inputs({2, 4, 3}),
                      {{"num_groups", 2}, {"stash_type", static_cast<int>(DType::f64)}}});
   return samples;
 }
 
 std::vector<Sample> instance_norm_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) samples.push_back({c.name, inputs_of(c.x)});
-  samples.push_back({"epsilon", inputs_of({2, 4, 3}), {{"epsilon", 0.1F}}});
+  for (const GroupNormCase& c : group_norm_cases())
+    samples.push_back({c.name, group_norm_inputs(c.x)});
+  samples.push_back({"epsilon", group_norm_inputs({2, 4, 3}), {{"epsilon", 0.1F}}});
   return samples;
 }
 
-std::vector<Sample> grad_samples() {
+std::vector<Sample> group_norm_grad_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : cases()) {
+  for (const GroupNormCase& c : group_norm_cases()) {
     samples.push_back({c.name, {{c.x}, {c.x}, {{c.x[1]}}}, {{"num_groups", c.groups}}, 3});
   }
   return samples;
@@ -174,7 +176,7 @@ void register_group_norm(OpRegistry& registry) {
        .aliases = {{0, 0, AliasKind::in_place}, {0, 1, AliasKind::in_place}},
        .lower = lower_group_norm_grad,
        .backward = NotDifferentiable{"second derivatives of group normalization are not offered"},
-       .samples = grad_samples});
+       .samples = group_norm_grad_samples});
 }
 
 }  // namespace graft

@@ -28,7 +28,7 @@ DType stash_type(const InferContext& context) {
 }
 
 /// Input `index` broadcasts to x without making it larger.
-void check_parameter(const InferContext& context, int index) {
+void check_broadcast_parameter(const InferContext& context, int index) {
   const SymShape* const x = context.shape(0);
   const SymShape* const parameter = context.shape(index);
   if (x == nullptr || parameter == nullptr) return;
@@ -48,15 +48,15 @@ void infer_rms_norm(InferContext& context) {
   stash_type(context);
   first_axis(context, 0);
   context.require_same_dtype({0, 1});
-  check_parameter(context, 1);
+  check_broadcast_parameter(context, 1);
   context.copy_type(0);
 }
 
 void infer_layer_norm(InferContext& context) {
   const DType stash = stash_type(context);
   context.require_same_dtype({0, 1, 2});
-  check_parameter(context, 1);
-  check_parameter(context, 2);
+  check_broadcast_parameter(context, 1);
+  check_broadcast_parameter(context, 2);
   context.copy_type(0);
   std::optional<SymShape> moments;
   if (const auto axis = first_axis(context, 0)) {
@@ -94,17 +94,17 @@ std::vector<std::int64_t> axes_from(int first, int rank) {
   return axes;
 }
 
-int axis_of(const Gradient& g) {
+int layer_norm_axis(const Gradient& g) {
   return normalize_axis(g.attributes().get_int("axis", -1), g.x().rank(), g.node().label());
 }
 
 Attributes grad_attributes(const Gradient& g) {
-  return {{"axis", axis_of(g)}, {"epsilon", g.attributes().get_float("epsilon", 1e-5F)}};
+  return {{"axis", layer_norm_axis(g)}, {"epsilon", g.attributes().get_float("epsilon", 1e-5F)}};
 }
 
 /// {dx, dscale, dbias} (the last only of LayerNormGrad) for a scale of any shape.
-std::vector<Expr> norm_gradients(const Gradient& g, std::string_view grad_op, int outputs) {
-  const int axis = axis_of(g);
+std::vector<Expr> layer_norm_gradients(const Gradient& g, std::string_view grad_op, int outputs) {
+  const int axis = layer_norm_axis(g);
   const Shape x = g.x().shape();
   const bool has_bias = g.node().input(2) != nullptr;
   if (is_row_parameter(x, axis, g.x(1).shape()) &&
@@ -124,7 +124,7 @@ std::vector<Expr> norm_gradients(const Gradient& g, std::string_view grad_op, in
 }
 
 std::vector<Expr> rms_norm_rule(const Gradient& g) {
-  std::vector<Expr> result = norm_gradients(g, "RmsNormGrad", 2);
+  std::vector<Expr> result = layer_norm_gradients(g, "RmsNormGrad", 2);
   result.resize(2);
   return result;
 }
@@ -134,11 +134,12 @@ std::vector<Expr> layer_norm_rule(const Gradient& g) {
   std::vector<Expr> result;
   Expr dx;
   if (g.has_dy(0)) {
-    result = norm_gradients(g, "LayerNormGrad", 3);
+    result = layer_norm_gradients(g, "LayerNormGrad", 3);
     dx = result[0];
   }
-  const std::vector<std::int64_t> axes = axes_from(axis_of(g), g.x().rank());
-  const double share = 1.0 / static_cast<double>(g.x().shape().size(axis_of(g), g.x().rank()));
+  const std::vector<std::int64_t> axes = axes_from(layer_norm_axis(g), g.x().rank());
+  const double share =
+      1.0 / static_cast<double>(g.x().shape().size(layer_norm_axis(g), g.x().rank()));
   const auto add = [&](const Expr& more) { dx = dx ? dx + more : expand(more, g.x().shape()); };
   if (g.has_dy(1)) add(cast(g.dy(1), g.x().dtype()) * share);
   if (g.has_dy(2)) {
@@ -154,14 +155,14 @@ std::vector<Expr> layer_norm_rule(const Gradient& g) {
   return result;
 }
 
-struct Case {
+struct LayerNormCase {
   std::string name;
   Shape x;
   int axis;
   Shape parameter;
 };
 
-std::vector<Case> plain_cases() {
+std::vector<LayerNormCase> plain_cases() {
   return {{"last", {3, 4, 7}, -1, {7}},      {"two_axes", {3, 4, 7}, 1, {4, 7}},
           {"whole", {3, 5}, 0, {3, 5}},      {"one_element", {4, 1}, -1, {1}},
           {"vector", {9}, 0, {9}},           {"leading_ones", {2, 3, 8}, -1, {1, 1, 8}},
@@ -171,22 +172,22 @@ std::vector<Case> plain_cases() {
 }
 
 /// Parameters that broadcast within a row or vary from row to row.
-std::vector<Case> broadcast_cases() {
+std::vector<LayerNormCase> broadcast_cases() {
   return {{"scalar_scale", {3, 4, 7}, -1, {}},
           {"one_scale", {3, 4, 7}, 1, {1}},
           {"column_scale", {3, 4, 7}, 1, {4, 1}},
           {"scale_by_row", {3, 4, 7}, -1, {4, 7}}};
 }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> cases = plain_cases();
+std::vector<LayerNormCase> all_layer_norm_cases() {
+  std::vector<LayerNormCase> cases = plain_cases();
   std::ranges::copy(broadcast_cases(), std::back_inserter(cases));
   return cases;
 }
 
 std::vector<Sample> rms_norm_samples() {
   std::vector<Sample> samples;
-  for (const Case& c : all_cases()) {
+  for (const LayerNormCase& c : all_layer_norm_cases()) {
     samples.push_back({c.name, {{c.x}, {c.parameter}}, {{"axis", c.axis}}});
   }
   samples.push_back({"epsilon", {{{3, 5}}, {{5}}}, {{"epsilon", 0.1F}}});
@@ -199,7 +200,7 @@ std::vector<Sample> rms_norm_samples() {
 std::vector<Sample> layer_norm_samples() {
   constexpr int kDouble = static_cast<int>(DType::f64);
   std::vector<Sample> samples;
-  for (const Case& c : all_cases()) {
+  for (const LayerNormCase& c : all_layer_norm_cases()) {
     const Attributes axis{{"axis", c.axis}};
     samples.push_back({c.name, {{c.x}, {c.parameter}, {c.parameter}}, axis});
     samples.push_back({c.name + "_without_bias", {{c.x}, {c.parameter}}, axis});
@@ -214,19 +215,19 @@ std::vector<Sample> layer_norm_samples() {
   return samples;
 }
 
-std::vector<Sample> grad_samples(int outputs) {
+std::vector<Sample> row_norm_grad_samples(int outputs) {
   std::vector<Sample> samples;
-  for (const Case& c : plain_cases()) {
+  for (const LayerNormCase& c : plain_cases()) {
     samples.push_back(
         {c.name, {{c.x}, {c.x}, {c.parameter}}, {{"axis", c.axis}, {"epsilon", 1e-3F}}, outputs});
   }
   return samples;
 }
 std::vector<Sample> layer_norm_grad_samples() {
-  return grad_samples(3);
+  return row_norm_grad_samples(3);
 }
 std::vector<Sample> rms_norm_grad_samples() {
-  return grad_samples(2);
+  return row_norm_grad_samples(2);
 }
 
 OpDef grad_op(std::string_view name, std::vector<Param> outputs, Lowering lower, Samples samples) {

@@ -27,9 +27,9 @@ Expr sum_over(const Expr& x, const Ints& axes, bool keep_dims) {
 }
 
 /// Statistics of the channels (axis 1) of a batch.
-class Channels {
+class LoweredChannels {
  public:
-  explicit Channels(const Shape& x) : shape_(x), count_(x.rank() > 1 ? x[1] : 1) {
+  explicit LoweredChannels(const Shape& x) : shape_(x), count_(x.rank() > 1 ? x[1] : 1) {
     for (int axis = 0; axis < x.rank(); ++axis) {
       if (axis != 1) axes_.push_back(axis);
     }
@@ -74,8 +74,8 @@ Expr passed(const FusedActivation& activation, const Expr& y, const Expr& dy) {
 }
 
 /// What the rows from `axis` on are normalized by: z, s, and dx for a scale.
-struct Rows {
-  Rows(const LoweredNode& n, bool is_centered)
+struct LoweredRows {
+  LoweredRows(const LoweredNode& n, bool is_centered)
       : x(n.x(1)), axis(normalize_axis(n.attributes().get_int("axis", -1), x.rank(), "axis")) {
     const Ints axes = axes_between(axis, x.rank());
     const Expr centered = is_centered ? x - reduce_mean(x, axes, true) : x;
@@ -107,7 +107,7 @@ struct Rows {
 std::vector<Expr> lower_batch_norm_training(const Node& node, Builder& builder) {
   const LoweredNode n(node, builder);
   const Expr x = n.x(0);
-  const Channels channels(x.shape());
+  const LoweredChannels channels(x.shape());
   const BatchNormSettings settings(n.attributes());
   const Expr mean = channels.mean(x);
   const Expr centered = x - channels.spread(mean);
@@ -135,7 +135,7 @@ std::vector<Expr> lower_batch_norm_training(const Node& node, Builder& builder) 
 std::vector<Expr> lower_batch_norm_grad(const Node& node, Builder& builder) {
   const LoweredNode n(node, builder);
   const Expr x = n.x(0);
-  const Channels channels(x.shape());
+  const LoweredChannels channels(x.shape());
   const FusedActivation activation(n.attributes());
   const Expr scale = n.x(2);
   const Expr inv_std = n.x(4);
@@ -153,14 +153,14 @@ std::vector<Expr> lower_batch_norm_grad(const Node& node, Builder& builder) {
 
 std::vector<Expr> lower_layer_norm_grad(const Node& node, Builder& builder) {
   const LoweredNode n(node, builder);
-  const Rows rows(n, true);
+  const LoweredRows rows(n, true);
   const Shape parameter = n.x(2).shape();
   return {rows.dx, rows.sum(n.x(0) * rows.z, parameter), rows.sum(n.x(0), parameter)};
 }
 
 std::vector<Expr> lower_rms_norm_grad(const Node& node, Builder& builder) {
   const LoweredNode n(node, builder);
-  const Rows rows(n, false);
+  const LoweredRows rows(n, false);
   return {rows.dx, rows.sum(n.x(0) * rows.z, n.x(2).shape())};
 }
 
@@ -172,7 +172,7 @@ std::vector<Expr> lower_group_norm_grad(const Node& node, Builder& builder) {
   const std::int64_t groups = n.attributes().get_int("num_groups", 1);
   const Shape rows{shape[0], groups, shape.size(1, shape.rank()) / groups};
   const Ints last{2};
-  const Channels channels(shape);
+  const LoweredChannels channels(shape);
   const Expr grouped = reshape(x, rows);
   const Expr centered = grouped - reduce_mean(grouped, last, true);
   const Expr variance = reduce_mean(centered * centered, last, true);

@@ -83,8 +83,9 @@ std::vector<Expr> expand_global_lp_pool(const Node& node, Builder& builder) {
   return {root(reduce_sum(power(x, p), axes, true), p)};
 }
 
+using Ints = std::vector<std::int64_t>;
+
 std::vector<Sample> lp_pool_samples() {
-  using Ints = std::vector<std::int64_t>;
   const SampleInput x{.shape = {2, 3, 6, 7}, .low = 0.2, .high = 2.0};
   const Attribute three{"kernel_shape", Ints{3, 2}};
   const Attribute strides{"strides", Ints{2, 1}};

@@ -80,8 +80,9 @@ std::vector<Expr> expand_max_unpool(const Node& node, Builder& builder) {
   return {call("Pad", {result, constant_ints(builder, pads)})};
 }
 
+using Ints = std::vector<std::int64_t>;
+
 std::vector<Sample> max_unpool_samples() {
-  using Ints = std::vector<std::int64_t>;
   const auto indices = [](const Shape& shape, std::vector<double> values) {
     return SampleInput{.shape = shape, .values = std::move(values), .dtype = DType::i64};
   };

@@ -64,7 +64,7 @@ std::vector<Label> joined(std::vector<Label> a, const std::vector<Label>& b) {
 }
 
 /// An expression and the label of each of its axes, no label twice.
-struct Operand {
+struct EinsumOperand {
   Expr x;
   std::vector<Label> labels;
 
@@ -74,7 +74,7 @@ struct Operand {
   std::int64_t dim(Label label) const { return x.shape()[axis_of(label)]; }
 };
 
-Operand in_order(const Operand& operand, const std::vector<Label>& labels) {
+EinsumOperand in_order(const EinsumOperand& operand, const std::vector<Label>& labels) {
   if (operand.labels == labels) return operand;
   std::vector<std::int64_t> order;
   for (const Label label : labels) order.push_back(operand.axis_of(label));
@@ -82,7 +82,7 @@ Operand in_order(const Operand& operand, const std::vector<Label>& labels) {
 }
 
 /// Keeps the diagonal of two axes: flattened, its elements lie n + 1 apart.
-Operand diagonal(const Operand& operand, std::size_t first, std::size_t second) {
+EinsumOperand diagonal(const EinsumOperand& operand, std::size_t first, std::size_t second) {
   std::vector<std::int64_t> order;
   std::vector<Label> labels;
   std::vector<std::int64_t> dims;
@@ -103,7 +103,7 @@ Operand diagonal(const Operand& operand, std::size_t first, std::size_t second) 
 }
 
 /// Labels that come twice name one axis: the diagonal.
-Operand without_repeats(Operand operand) {
+EinsumOperand without_repeats(EinsumOperand operand) {
   for (std::size_t i = 0; i < operand.labels.size(); ++i) {
     const auto begin = operand.labels.begin();
     const auto again = std::find(begin + static_cast<std::ptrdiff_t>(i) + 1, operand.labels.end(),
@@ -117,7 +117,7 @@ Operand without_repeats(Operand operand) {
 
 /// Sums out the axes that `keep` refuses.
 template <class Keep>
-Operand summed(const Operand& operand, Keep&& keep) {
+EinsumOperand summed(const EinsumOperand& operand, Keep&& keep) {
   std::vector<std::int64_t> axes;
   std::vector<Label> labels;
   for (std::size_t i = 0; i < operand.labels.size(); ++i) {
@@ -132,7 +132,7 @@ Operand summed(const Operand& operand, Keep&& keep) {
 }
 
 /// Axes of size 1 grow to the size that they have in the other operand.
-Operand grown(const Operand& operand, const Operand& other) {
+EinsumOperand grown(const EinsumOperand& operand, const EinsumOperand& other) {
   std::vector<std::int64_t> dims;
   for (const Label label : operand.labels) {
     const std::int64_t dim = operand.dim(label);
@@ -141,7 +141,7 @@ Operand grown(const Operand& operand, const Operand& other) {
   return {expand(operand.x, Shape(dims)), operand.labels};
 }
 
-std::int64_t size_of(const Operand& operand, const std::vector<Label>& labels) {
+std::int64_t size_of(const EinsumOperand& operand, const std::vector<Label>& labels) {
   std::int64_t size = 1;
   for (const Label label : labels) size = checked_multiply(size, operand.dim(label));
   return size;
@@ -149,7 +149,7 @@ std::int64_t size_of(const Operand& operand, const std::vector<Label>& labels) {
 
 /// a and b multiplied, and summed over the shared labels that `keep` refuses.
 template <class Keep>
-Operand contracted(Operand a, Operand b, Keep&& keep) {
+EinsumOperand contracted(EinsumOperand a, EinsumOperand b, Keep&& keep) {
   a = summed(a, [&](Label label) { return holds(b.labels, label) || keep(label); });
   b = summed(b, [&](Label label) { return holds(a.labels, label) || keep(label); });
   a = grown(a, b);
@@ -172,8 +172,8 @@ Operand contracted(Operand a, Operand b, Keep&& keep) {
   const std::int64_t k = size_of(a, shared);
   const std::int64_t height = size_of(a, rows);
   const std::int64_t width = size_of(b, columns);
-  const Operand left = in_order(a, joined(joined(batch, rows), shared));
-  const Operand right = in_order(b, joined(joined(batch, shared), columns));
+  const EinsumOperand left = in_order(a, joined(joined(batch, rows), shared));
+  const EinsumOperand right = in_order(b, joined(joined(batch, shared), columns));
   const Expr x = reshape(left.x, {n, height, k});
   const Expr y = reshape(right.x, {n, k, width});
   const Expr product = shared.empty() ? x * y : matmul(x, y);
@@ -189,7 +189,7 @@ std::vector<Expr> expand_einsum(const Node& node, Builder& builder) {
   std::vector<int> ranks;
   for (const Value* input : node.inputs()) ranks.push_back(input->known_shape().rank());
   const EinsumTerms terms = parse_einsum(equation_of(node), ranks, node.label());
-  Operand result;
+  EinsumOperand result;
   for (std::size_t i = 0; i < terms.inputs.size(); ++i) {
     // A label is still wanted when the output or a later input has it.
     const auto keep = [&](Label label) {
@@ -199,7 +199,8 @@ std::vector<Expr> expand_einsum(const Node& node, Builder& builder) {
                          [&](const std::vector<Label>& later) { return holds(later, label); });
     };
     const Expr x = builder.expr(node.input(static_cast<int>(i)));
-    const Operand next = without_repeats({is_half ? cast(x, DType::f32) : x, terms.inputs[i]});
+    const EinsumOperand next =
+        without_repeats({is_half ? cast(x, DType::f32) : x, terms.inputs[i]});
     result = i == 0 ? summed(next, keep) : contracted(result, next, keep);
   }
   result = in_order(result, terms.output);
@@ -207,7 +208,7 @@ std::vector<Expr> expand_einsum(const Node& node, Builder& builder) {
   return {y.value() == node.input(0) ? call("Identity", {y}) : y};
 }
 
-Sample sample(std::string name, const char* equation, const std::vector<Shape>& shapes) {
+Sample einsum_sample(std::string name, const char* equation, const std::vector<Shape>& shapes) {
   Sample result{std::move(name), {}, {{"equation", equation}}};
   for (const Shape& shape : shapes) result.inputs.push_back({shape});
   return result;
@@ -215,32 +216,32 @@ Sample sample(std::string name, const char* equation, const std::vector<Shape>& 
 
 std::vector<Sample> einsum_samples() {
   return {
-      sample("matmul", "ij,jk->ik", {{2, 3}, {3, 4}}),
-      sample("implicit", "ij,jk", {{2, 3}, {3, 4}}),
-      sample("implicit_sorts", "ba", {{2, 3}}),
-      sample("transpose", "ij->ji", {{2, 3}}),
-      sample("nothing_to_do", "ij->ij", {{2, 3}}),
-      sample("sum", "ij->", {{2, 3}}),
-      sample("scalar", "->", {Shape()}),
-      sample("trace", "ii->", {{3, 3}}),
-      sample("diagonal", "...ii->...i", {{2, 3, 3}}),
-      sample("three_equal", "iji,ki->jk", {{3, 2, 3}, {4, 3}}),
-      sample("three_of_one", "iii->i", {{3, 3, 3}}),
-      sample("inner", "i,i", {{5}, {5}}),
-      sample("outer", "i,j->ji", {{3}, {4}}),
-      sample("hadamard", "ij,ij->ij", {{2, 3}, {2, 3}}),
-      sample("attention", "bhid,bhjd->bhij", {{2, 2, 3, 4}, {2, 2, 5, 4}}),
-      sample("batch_last", "bij,bjk->ikb", {{2, 3, 4}, {2, 4, 5}}),
-      sample("sums_alone", "ik,jl->ij", {{2, 3}, {4, 5}}),
-      sample("ellipsis", "...ij,...jk->...ik", {{2, 3, 4}, {4, 5}}),
-      sample("ellipsis_of_one", "...ij,...jk->...ik", {{2, 3, 4}, {1, 4, 5}}),
-      sample("ellipsis_of_one_left", "...ij,...jk->...ik", {{1, 3, 4}, {2, 4, 5}}),
-      sample("ellipsis_of_three", "...i,...i,...i->...i", {{2, 3}, {2, 3}, {1, 3}}),
-      sample("ellipsis_implicit", "i...,i", {{3, 2, 4}, {3}}),
-      sample("three", "ij,jk,kl->il", {{2, 3}, {3, 4}, {4, 5}}),
-      sample("kept_for_later", "bi,bj,bk->ijk", {{3, 2}, {3, 2}, {3, 2}}),
-      sample("empty", "ij,jk->ik", {{2, 0}, {0, 4}}),
-      sample("spaces_and_capitals", " I j , jK -> I K ", {{2, 3}, {3, 4}}),
+      einsum_sample("matmul", "ij,jk->ik", {{2, 3}, {3, 4}}),
+      einsum_sample("implicit", "ij,jk", {{2, 3}, {3, 4}}),
+      einsum_sample("implicit_sorts", "ba", {{2, 3}}),
+      einsum_sample("transpose", "ij->ji", {{2, 3}}),
+      einsum_sample("nothing_to_do", "ij->ij", {{2, 3}}),
+      einsum_sample("sum", "ij->", {{2, 3}}),
+      einsum_sample("scalar", "->", {Shape()}),
+      einsum_sample("trace", "ii->", {{3, 3}}),
+      einsum_sample("diagonal", "...ii->...i", {{2, 3, 3}}),
+      einsum_sample("three_equal", "iji,ki->jk", {{3, 2, 3}, {4, 3}}),
+      einsum_sample("three_of_one", "iii->i", {{3, 3, 3}}),
+      einsum_sample("inner", "i,i", {{5}, {5}}),
+      einsum_sample("outer", "i,j->ji", {{3}, {4}}),
+      einsum_sample("hadamard", "ij,ij->ij", {{2, 3}, {2, 3}}),
+      einsum_sample("attention", "bhid,bhjd->bhij", {{2, 2, 3, 4}, {2, 2, 5, 4}}),
+      einsum_sample("batch_last", "bij,bjk->ikb", {{2, 3, 4}, {2, 4, 5}}),
+      einsum_sample("sums_alone", "ik,jl->ij", {{2, 3}, {4, 5}}),
+      einsum_sample("ellipsis", "...ij,...jk->...ik", {{2, 3, 4}, {4, 5}}),
+      einsum_sample("ellipsis_of_one", "...ij,...jk->...ik", {{2, 3, 4}, {1, 4, 5}}),
+      einsum_sample("ellipsis_of_one_left", "...ij,...jk->...ik", {{1, 3, 4}, {2, 4, 5}}),
+      einsum_sample("ellipsis_of_three", "...i,...i,...i->...i", {{2, 3}, {2, 3}, {1, 3}}),
+      einsum_sample("ellipsis_implicit", "i...,i", {{3, 2, 4}, {3}}),
+      einsum_sample("three", "ij,jk,kl->il", {{2, 3}, {3, 4}, {4, 5}}),
+      einsum_sample("kept_for_later", "bi,bj,bk->ijk", {{3, 2}, {3, 2}, {3, 2}}),
+      einsum_sample("empty", "ij,jk->ik", {{2, 0}, {0, 4}}),
+      einsum_sample("spaces_and_capitals", " I j , jK -> I K ", {{2, 3}, {3, 4}}),
   };
 }
 

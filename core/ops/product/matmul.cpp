@@ -7,22 +7,24 @@ namespace {
 
 /// A shape as a list of matrices: its last two dims (1-d operands padded to a row or a column) and
 /// the batch dims before them.
-struct Operand {
+struct MatMulOperand {
   SymShape batch;
   Dim rows;
   Dim columns;
 };
 
-Operand split_operand(const SymShape& shape, bool transposed, bool pads_column = false) {
+MatMulOperand split_operand(const SymShape& shape, bool transposed, bool pads_column = false) {
   const int rank = shape.rank();
-  if (rank == 1) return pads_column ? Operand{{}, shape[0], 1} : Operand{{}, 1, shape[0]};
+  if (rank == 1)
+    return pads_column ? MatMulOperand{{}, shape[0], 1} : MatMulOperand{{}, 1, shape[0]};
   SymShape batch(std::vector<Dim>(shape.begin(), shape.end() - 2));
   const Dim& first = shape[rank - 2];
   const Dim& second = shape[rank - 1];
   return {std::move(batch), transposed ? second : first, transposed ? first : second};
 }
 
-void require_equal_inner(const InferContext& context, const Operand& a, const Operand& b) {
+void require_equal_inner(const InferContext& context, const MatMulOperand& a,
+                         const MatMulOperand& b) {
   if (!a.columns.is_known() || !b.rows.is_known() || a.columns.same_as(b.rows)) return;
   context.fail(ErrorKind::shape, "cannot multiply ", context.input(0).type(), " by ",
                context.input(1).type(), ": inner dims ", a.columns, " and ", b.rows, " differ");
@@ -41,8 +43,8 @@ void infer_product(InferContext& context, int least_rank) {
   for (const int i : {0, 1}) context.require_rank(i, least_rank, INT32_MAX);
   if (a_shape == nullptr || b_shape == nullptr) return context.set_output(0, context.dtype(0));
 
-  const Operand a = split_operand(*a_shape, transposes_a);
-  const Operand b = split_operand(*b_shape, transposes_b, /*pads_column=*/true);
+  const MatMulOperand a = split_operand(*a_shape, transposes_a);
+  const MatMulOperand b = split_operand(*b_shape, transposes_b, /*pads_column=*/true);
   require_equal_inner(context, a, b);
   std::vector<Dim> dims = broadcast(context, a.batch, b.batch).dims();
   if (a_shape->rank() > 1) dims.push_back(a.rows);
@@ -56,8 +58,8 @@ void infer_gemm(InferContext& context) {
   context.require_rank(2, 0, 2);
   context.attributes().get_float("alpha", 1.0F);
   context.attributes().get_float("beta", 1.0F);
-  Operand a;
-  Operand b;
+  MatMulOperand a;
+  MatMulOperand b;
   if (const SymShape* const shape = context.shape(0)) {
     a = split_operand(*shape, attribute_flag(context, "transA"));
   }

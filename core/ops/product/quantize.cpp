@@ -277,7 +277,7 @@ std::vector<Sample> straight_through_samples() {
   return {pair("pair", {3, 5}), pair("empty", {0, 3}), pair("one_element", {1})};
 }
 
-const std::vector<Since> kSince{
+const std::vector<Since> kSinceQuantize{
     {10}, {13, "along an axis"}, {19, "float 8"}, {21, "blocks, 4 and 16 bits"}, {23}, {24}, {25},
     {28}};
 
@@ -287,7 +287,7 @@ const std::vector<Since> kSince{
 /// its first input and the gradient of its second.
 void register_quantize(OpRegistry& registry) {
   registry.add({.name = "QuantizeLinear",
-                .since = kSince,
+                .since = kSinceQuantize,
                 .inputs = {{"x"}, {"y_scale"}, {"y_zero_point", Arity::optional}},
                 .outputs = {{"y"}},
                 .attributes = {{"axis", AttributeType::integer},
@@ -299,7 +299,7 @@ void register_quantize(OpRegistry& registry) {
                 .backward = NotDifferentiable{"it rounds; followed by DequantizeLinear it trains"},
                 .samples = quantize_samples});
   registry.add({.name = "DequantizeLinear",
-                .since = kSince,
+                .since = kSinceQuantize,
                 .inputs = {{"x"}, {"x_scale"}, {"x_zero_point", Arity::optional}},
                 .outputs = {{"y"}},
                 .attributes = {{"axis", AttributeType::integer},

@@ -262,6 +262,8 @@ std::vector<Sample> conv_integer_samples() {
   };
 }
 
+using Ints = std::vector<std::int64_t>;
+
 std::vector<Sample> qlinear_conv_samples() {
   const auto call = [](std::string name, DType dtype, Shape channels, bool has_bias) {
     Sample sample{
@@ -273,7 +275,6 @@ std::vector<Sample> qlinear_conv_samples() {
     }
     return sample;
   };
-  using Ints = std::vector<std::int64_t>;
   const auto other = [&](std::string name, Shape x, Shape w, Attributes attributes) {
     Sample sample = call(std::move(name), DType::u8, {}, false);
     sample.inputs[0].shape = std::move(x);

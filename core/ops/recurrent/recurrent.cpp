@@ -75,7 +75,7 @@ class Shapes {
 };
 
 /// Throws Error{shape} if what is known of an input's shape contradicts `wanted`.
-void require_shape(const InferContext& context, int index, const SymShape& wanted) {
+void require_recurrent_shape(const InferContext& context, int index, const SymShape& wanted) {
   const SymShape* const found = context.shape(index);
   if (found == nullptr) return;
   bool fits = found->rank() == wanted.rank();
@@ -98,7 +98,7 @@ void require_float(const InferContext& context, int index) {
 }
 
 void require_lengths(const InferContext& context, int index, const Shapes& shapes) {
-  require_shape(context, index, shapes.lengths());
+  require_recurrent_shape(context, index, shapes.lengths());
   const DType dtype = context.dtype(index);
   if (dtype != DType::undefined && dtype != DType::i32) {
     context.fail(ErrorKind::type, "sequence_lens is ", dtype, ", wanted i32");
@@ -110,14 +110,14 @@ void infer_recurrent(InferContext& context) {
   const Shapes shapes(context, settings, kX, kW, kR);
   context.require_same_dtype({kX, kW, kR, kB, kInitialH, kInitialC, kP});
   require_float(context, kX);
-  require_shape(context, kX, shapes.x());
-  require_shape(context, kW, shapes.w());
-  require_shape(context, kR, shapes.r());
-  require_shape(context, kB, shapes.b());
+  require_recurrent_shape(context, kX, shapes.x());
+  require_recurrent_shape(context, kW, shapes.w());
+  require_recurrent_shape(context, kR, shapes.r());
+  require_recurrent_shape(context, kB, shapes.b());
   require_lengths(context, kLengths, shapes);
-  require_shape(context, kInitialH, shapes.state());
-  require_shape(context, kInitialC, shapes.state());
-  require_shape(context, kP, shapes.p());
+  require_recurrent_shape(context, kInitialH, shapes.state());
+  require_recurrent_shape(context, kInitialC, shapes.state());
+  require_recurrent_shape(context, kP, shapes.p());
   const DType dtype = context.input(kX).dtype();
   context.set_output(kY, dtype, shapes.y());
   for (int state = 0; state < settings.states(); ++state) {
@@ -128,22 +128,22 @@ void infer_recurrent(InferContext& context) {
   context.set_output(settings.states_output(), dtype, shapes.states());
 }
 
-void infer_grad(InferContext& context) {
+void infer_recurrent_grad(InferContext& context) {
   const RecurrentSettings settings(context.node());
   const Shapes shapes(context, settings, kGradX, kGradW, kGradR);
   context.require_same_dtype(
       {kGradX, kGradW, kGradR, kGradP, kGradGates, kGradStates, kGradY, kGradYh, kGradYc});
   require_float(context, kGradX);
-  require_shape(context, kGradX, shapes.x());
-  require_shape(context, kGradW, shapes.w());
-  require_shape(context, kGradR, shapes.r());
+  require_recurrent_shape(context, kGradX, shapes.x());
+  require_recurrent_shape(context, kGradW, shapes.w());
+  require_recurrent_shape(context, kGradR, shapes.r());
   require_lengths(context, kGradLengths, shapes);
-  require_shape(context, kGradP, shapes.p());
-  require_shape(context, kGradGates, shapes.gates());
-  require_shape(context, kGradStates, shapes.states());
-  require_shape(context, kGradY, shapes.y());
-  require_shape(context, kGradYh, shapes.state());
-  require_shape(context, kGradYc, shapes.state());
+  require_recurrent_shape(context, kGradP, shapes.p());
+  require_recurrent_shape(context, kGradGates, shapes.gates());
+  require_recurrent_shape(context, kGradStates, shapes.states());
+  require_recurrent_shape(context, kGradY, shapes.y());
+  require_recurrent_shape(context, kGradYh, shapes.state());
+  require_recurrent_shape(context, kGradYc, shapes.state());
   const DType dtype = context.input(kGradX).dtype();
   context.set_output(kDx, dtype, shapes.x());
   context.set_output(kDw, dtype, shapes.w());
@@ -167,7 +167,7 @@ std::vector<Expr> training_form(const Node& node, Builder& builder) {
   return outputs;
 }
 
-std::vector<Expr> training_rule(const Gradient& g) {
+std::vector<Expr> recurrent_training_rule(const Gradient& g) {
   const RecurrentSettings settings(g.node());
   const auto gradient_of = [&](int output) {
     return g.has_dy(output) ? g.dy(output).value() : nullptr;
@@ -204,7 +204,7 @@ std::vector<Expr> training_rule(const Gradient& g) {
   return results;
 }
 
-std::vector<AttributeDef> attributes_of(RecurrentKind kind) {
+std::vector<AttributeDef> recurrent_attributes(RecurrentKind kind) {
   std::vector<AttributeDef> list{{"activation_alpha", AttributeType::numbers},
                                  {"activation_beta", AttributeType::numbers},
                                  {"activations", AttributeType::texts},
@@ -260,8 +260,8 @@ void add_gradient(OpRegistry& registry, std::string_view name) {
                            {"dY_h", kOptional},
                            {"dY_c", kOptional}},
                 .outputs = gradients,
-                .attributes = attributes_of(kind),
-                .infer = infer_grad,
+                .attributes = recurrent_attributes(kind),
+                .infer = infer_recurrent_grad,
                 .multiply_adds = recurrent_multiply_adds<2>,
                 .backward = NotDifferentiable{"second derivatives of recurrent layers are not "
                                               "supported"},
@@ -289,7 +289,7 @@ void add_rows(OpRegistry& registry, const Names& names) {
                 .since = {{7}, {14, "layout"}, {22, "bfloat16"}},
                 .inputs = inputs,
                 .outputs = outputs,
-                .attributes = attributes_of(kind),
+                .attributes = recurrent_attributes(kind),
                 .infer = infer_recurrent,
                 .weights = weights,
                 .multiply_adds = recurrent_multiply_adds<1>,
@@ -301,11 +301,11 @@ void add_rows(OpRegistry& registry, const Names& names) {
                 .since = {{1}},
                 .inputs = inputs,
                 .outputs = outputs,
-                .attributes = attributes_of(kind),
+                .attributes = recurrent_attributes(kind),
                 .infer = infer_recurrent,
                 .weights = weights,
                 .multiply_adds = recurrent_multiply_adds<1>,
-                .backward = training_rule,
+                .backward = recurrent_training_rule,
                 .samples = [] { return recurrent_training_samples(kind); }});
   add_gradient<kind>(registry, names.gradient);
 }

@@ -30,23 +30,24 @@ bool is_batch_first(const Call& call) {
   return call.attributes.get_int("layout", 0) != 0;
 }
 
-SampleInput numbers(Shape shape, double range = 0.8) {
+SampleInput recurrent_input(Shape shape, double range = 0.8) {
   return {.shape = std::move(shape), .low = -range, .high = range};
 }
 
 SampleInput x_of(const Call& call) {
-  return numbers(is_batch_first(call) ? Shape{call.batch, call.steps, call.input}
-                                      : Shape{call.steps, call.batch, call.input});
+  return recurrent_input(is_batch_first(call) ? Shape{call.batch, call.steps, call.input}
+                                              : Shape{call.steps, call.batch, call.input});
 }
 SampleInput state_of(const Call& call) {
   const std::int64_t directions = directions_of(call);
-  return numbers(is_batch_first(call) ? Shape{call.batch, directions, call.hidden}
-                                      : Shape{directions, call.batch, call.hidden});
+  return recurrent_input(is_batch_first(call) ? Shape{call.batch, directions, call.hidden}
+                                              : Shape{directions, call.batch, call.hidden});
 }
 SampleInput y_of(const Call& call) {
   const std::int64_t directions = directions_of(call);
-  return numbers(is_batch_first(call) ? Shape{call.batch, call.steps, directions, call.hidden}
-                                      : Shape{call.steps, directions, call.batch, call.hidden});
+  return recurrent_input(is_batch_first(call)
+                             ? Shape{call.batch, call.steps, directions, call.hidden}
+                             : Shape{call.steps, directions, call.batch, call.hidden});
 }
 SampleInput lengths_of(const Call& call) {
   if (call.lengths.empty()) return absent();
@@ -58,14 +59,14 @@ Sample forward_sample(RecurrentKind kind, const Call& call, int outputs) {
   const std::int64_t columns = gates_of(kind) * call.hidden;
   Sample sample{.name = call.name, .attributes = call.attributes, .outputs = outputs};
   sample.inputs = {x_of(call),
-                   numbers({directions, columns, call.input}),
-                   numbers({directions, columns, call.hidden}, 0.5),
-                   call.has_bias ? numbers({directions, 2 * columns}, 0.3) : absent(),
+                   recurrent_input({directions, columns, call.input}),
+                   recurrent_input({directions, columns, call.hidden}, 0.5),
+                   call.has_bias ? recurrent_input({directions, 2 * columns}, 0.3) : absent(),
                    lengths_of(call),
                    call.has_initial ? state_of(call) : absent()};
   if (kind == RecurrentKind::lstm) {
     sample.inputs.push_back(call.has_initial ? state_of(call) : absent());
-    sample.inputs.push_back(call.has_peepholes ? numbers({directions, 3 * call.hidden}, 0.5)
+    sample.inputs.push_back(call.has_peepholes ? recurrent_input({directions, 3 * call.hidden}, 0.5)
                                                : absent());
   }
   return sample;
@@ -216,7 +217,7 @@ std::vector<Sample> recurrent_grad_samples(RecurrentKind kind) {
          SampleInput{.shape = {directions, call.steps * call.batch, slots * call.hidden},
                      .low = 0.1,
                      .high = 0.9},
-         numbers({directions, has_c ? 2 : 1, call.steps + 1, call.batch, call.hidden}),
+         recurrent_input({directions, has_c ? 2 : 1, call.steps + 1, call.batch, call.hidden}),
          call.name == "states" ? absent() : y_of(call), has_last ? state_of(call) : absent(),
          has_last && has_c ? state_of(call) : absent()});
     samples.push_back(std::move(sample));

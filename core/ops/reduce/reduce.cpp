@@ -54,17 +54,17 @@ void infer_reduce(InferContext& context) {
 }
 
 /// The attribute `axes` of older forms becomes input 1.
-void upgrade_axes(Node& node, std::int64_t from, Builder& builder, int input_since) {
+void upgrade_reduce_axes(Node& node, std::int64_t from, Builder& builder, int input_since) {
   if (from >= input_since || !node.attributes.has("axes")) return;
   node.set_input(1, constant_ints(builder, node.attributes.get_ints("axes")).value());
   node.attributes.erase("axes");
 }
 
 void upgrade_sum(Node& node, std::int64_t from, Builder& builder) {
-  upgrade_axes(node, from, builder, 13);
+  upgrade_reduce_axes(node, from, builder, 13);
 }
 void upgrade_other(Node& node, std::int64_t from, Builder& builder) {
-  upgrade_axes(node, from, builder, 18);
+  upgrade_reduce_axes(node, from, builder, 18);
 }
 
 /// The input, output and output gradient of a reduction, the last two with reduced axes of size 1,
@@ -95,12 +95,12 @@ struct Kept {
   std::vector<std::int64_t> axes;
 };
 
-std::vector<Expr> sum_rule(const Gradient& g) {
+std::vector<Expr> reduce_sum_rule(const Gradient& g) {
   const Kept k(g);
   return {expand(k.dy, k.x.shape())};
 }
 
-std::vector<Expr> mean_rule(const Gradient& g) {
+std::vector<Expr> reduce_mean_rule(const Gradient& g) {
   const Kept k(g);
   return {expand(k.dy / static_cast<double>(k.count), k.x.shape())};
 }
@@ -207,10 +207,10 @@ std::vector<Sample> with_empty(std::vector<Sample> samples) {
 std::vector<Sample> sum_samples() {
   return with_empty(with_large(reduce_samples(-2.0, 2.0, false)));
 }
-std::vector<Sample> any_samples() {
+std::vector<Sample> signed_reduce_samples() {
   return with_large(reduce_samples(-2.0, 2.0, false));
 }
-std::vector<Sample> positive_samples() {
+std::vector<Sample> positive_reduce_samples() {
   return with_large(reduce_samples(0.5, 2.0, false));
 }
 /// Distinct grids keep the extreme alone; a tie has no derivative to compare with.
@@ -260,16 +260,16 @@ OpDef reduction(std::string_view name, const std::vector<Since>& since, Rule rul
 /// ReduceSum and its kin. Over nothing: sums and norms give 0, a product 1, a maximum the lowest
 /// and a minimum the highest value of the type, a mean NaN, logarithms minus infinity.
 void register_reduce(OpRegistry& registry) {
-  registry.add(reduction("ReduceSum", kSinceSum, sum_rule, sum_samples));
-  registry.add(reduction("ReduceMean", kSince18, mean_rule, any_samples));
+  registry.add(reduction("ReduceSum", kSinceSum, reduce_sum_rule, sum_samples));
+  registry.add(reduction("ReduceMean", kSince18, reduce_mean_rule, signed_reduce_samples));
   registry.add(reduction("ReduceMax", kSinceExtreme, extreme_rule, extreme_samples));
   registry.add(reduction("ReduceMin", kSinceExtreme, extreme_rule, extreme_samples));
   registry.add(reduction("ReduceProd", kSince18, product_rule, product_samples));
   registry.add(reduction("ReduceL1", kSince18, l1_rule, norm_samples));
   registry.add(reduction("ReduceL2", kSince18, l2_rule, norm_samples));
   registry.add(reduction("ReduceSumSquare", kSince18, sum_square_rule, sum_samples));
-  registry.add(reduction("ReduceLogSum", kSinceLog, log_sum_rule, positive_samples));
-  registry.add(reduction("ReduceLogSumExp", kSinceLog, log_sum_exp_rule, any_samples));
+  registry.add(reduction("ReduceLogSum", kSinceLog, log_sum_rule, positive_reduce_samples));
+  registry.add(reduction("ReduceLogSumExp", kSinceLog, log_sum_exp_rule, signed_reduce_samples));
 }
 
 }  // namespace graft

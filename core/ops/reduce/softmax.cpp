@@ -54,20 +54,20 @@ void upgrade_softmax(Node& node, std::int64_t from, Builder& builder) {
   builder.graph().replace_all_uses(node.output(0), back.value());
 }
 
-Attributes axis_of(const Gradient& g) {
+Attributes softmax_axis(const Gradient& g) {
   return {{"axis", g.attributes().get_int("axis", -1)}};
 }
 
-std::vector<std::int64_t> axes_of(const Gradient& g) {
+std::vector<std::int64_t> softmax_axes(const Gradient& g) {
   return {g.attributes().get_int("axis", -1)};
 }
 
 std::vector<Expr> softmax_rule(const Gradient& g) {
-  return {call_internal("SoftmaxGrad", {g.y(), g.dy()}, axis_of(g))};
+  return {call_internal("SoftmaxGrad", {g.y(), g.dy()}, softmax_axis(g))};
 }
 
 std::vector<Expr> log_softmax_rule(const Gradient& g) {
-  return {call_internal("LogSoftmaxGrad", {g.y(), g.dy()}, axis_of(g))};
+  return {call_internal("LogSoftmaxGrad", {g.y(), g.dy()}, softmax_axis(g))};
 }
 
 /// z = y (d - sum(d y)); with u = dL/dz: dL/dd = y (u - sum(u y)),
@@ -76,14 +76,15 @@ std::vector<Expr> softmax_grad_rule(const Gradient& g) {
   const Expr y = g.x(0);
   const Expr d = g.x(1);
   const Expr u = g.dy();
-  const auto sum = [&](const Expr& e) { return reduce_sum(e, axes_of(g), true); };
-  return {u * (d - sum(d * y)) - d * sum(u * y), call_internal("SoftmaxGrad", {y, u}, axis_of(g))};
+  const auto sum = [&](const Expr& e) { return reduce_sum(e, softmax_axes(g), true); };
+  return {u * (d - sum(d * y)) - d * sum(u * y),
+          call_internal("SoftmaxGrad", {y, u}, softmax_axis(g))};
 }
 
 /// z = d - exp(y) sum(d); dL/dd = u - sum(u exp(y)), dL/dy = -u exp(y) sum(d).
 std::vector<Expr> log_softmax_grad_rule(const Gradient& g) {
   const Expr u = g.dy();
-  const auto sum = [&](const Expr& e) { return reduce_sum(e, axes_of(g), true); };
+  const auto sum = [&](const Expr& e) { return reduce_sum(e, softmax_axes(g), true); };
   const Expr weighted = u * exp(g.x(0));
   return {-(weighted * sum(g.x(1))), u - sum(weighted)};
 }
@@ -125,7 +126,7 @@ std::vector<Sample> hardmax_samples() {
   return samples;
 }
 /// Outputs in the range that the op can give.
-std::vector<Sample> grad_samples(double low, double high) {
+std::vector<Sample> softmax_grad_samples_in(double low, double high) {
   std::vector<Sample> samples = samples_of(2, false);
   for (Sample& sample : samples) {
     sample.inputs[0].low = low;
@@ -136,10 +137,10 @@ std::vector<Sample> grad_samples(double low, double high) {
   return samples;
 }
 std::vector<Sample> softmax_grad_samples() {
-  return grad_samples(0.0, 0.5);
+  return softmax_grad_samples_in(0.0, 0.5);
 }
 std::vector<Sample> log_softmax_grad_samples() {
-  return grad_samples(-6.0, -1.0);
+  return softmax_grad_samples_in(-6.0, -1.0);
 }
 
 OpDef along_axis(std::string_view name, Backward backward, Samples samples) {

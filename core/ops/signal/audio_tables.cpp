@@ -17,55 +17,44 @@ DType table_type(const InferContext& context) {
   return dtype;
 }
 
-/// One whole number from 0 to `most`; nullopt when it is not known before the run.
-std::optional<std::int64_t> known_size(const InferContext& context, int index, std::int64_t most) {
-  require_index_type(context, index);
-  const auto values = context.constant_ints(index);
-  if (!values) return std::nullopt;
-  if (values->size() != 1 || values->front() < 0 || values->front() > most) {
-    context.fail(ErrorKind::shape, "input '", context.input(index).name(),
-                 "' must be one number from 0 to ", most);
-  }
-  return values->front();
-}
-
 void infer_window(InferContext& context) {
   const DType dtype = table_type(context);
-  const auto size = known_size(context, 0, kMostPerAxis);
+  const auto size = known_size(context, 0, 0, kMostPerAxis);
   context.set_output(0, dtype, SymShape{size ? Dim(*size) : Dim()});
 }
 
 void infer_mel(InferContext& context) {
   const DType dtype = table_type(context);
-  const auto length = known_size(context, 1, kMostPerAxis);
-  const auto bands = known_size(context, 0, kMostPerAxis);
-  known_size(context, 2, kMostPerAxis);
+  const auto length = known_size(context, 1, 0, kMostPerAxis);
+  const auto bands = known_size(context, 0, 0, kMostPerAxis);
+  known_size(context, 2, 0, kMostPerAxis);
   context.set_output(0, dtype,
                      SymShape{length ? Dim(*length / 2 + 1) : Dim(), bands ? Dim(*bands) : Dim()});
 }
 
-SampleInput number(double value, DType dtype = DType::i64) {
-  return {.shape = {}, .values = {value}, .dtype = dtype, .is_constant = true};
-}
-
 std::vector<Sample> window_samples() {
   return {
-      {"periodic", {number(10)}},
-      {"symmetric", {number(11)}, {{"periodic", 0}}},
-      {"one", {number(1)}, {{"periodic", 0}}},
-      {"empty", {number(0)}},
-      {"f64", {number(6, DType::i32)}, {{"output_datatype", 11}}},
-      {"f16", {number(6)}, {{"output_datatype", 10}}},
+      {"periodic", {constant_number(10)}},
+      {"symmetric", {constant_number(11)}, {{"periodic", 0}}},
+      {"one", {constant_number(1)}, {{"periodic", 0}}},
+      {"empty", {constant_number(0)}},
+      {"f64", {constant_number(6, DType::i32)}, {{"output_datatype", 11}}},
+      {"f16", {constant_number(6)}, {{"output_datatype", 10}}},
   };
 }
 
 std::vector<Sample> mel_samples() {
-  const auto hertz = [](double value) { return number(value, DType::f32); };
+  const auto hertz = [](double value) { return constant_number(value, DType::f32); };
   return {
-      {"plain", {number(8), number(16), number(8192), hertz(0), hertz(4096)}},
-      {"narrow", {number(3), number(64), number(16000), hertz(300.5), hertz(2000)}},
-      {"beyond_the_spectrum", {number(4), number(32), number(8000), hertz(0), hertz(20000)}},
-      {"no_band", {number(0), number(16), number(8192), hertz(0), hertz(4096)}},
+      {"plain",
+       {constant_number(8), constant_number(16), constant_number(8192), hertz(0), hertz(4096)}},
+      {"narrow",
+       {constant_number(3), constant_number(64), constant_number(16000), hertz(300.5),
+        hertz(2000)}},
+      {"beyond_the_spectrum",
+       {constant_number(4), constant_number(32), constant_number(8000), hertz(0), hertz(20000)}},
+      {"no_band",
+       {constant_number(0), constant_number(16), constant_number(8192), hertz(0), hertz(4096)}},
   };
 }
 

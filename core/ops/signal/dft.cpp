@@ -117,13 +117,6 @@ std::vector<Expr> dft_rule(const Gradient& g) {
   return {fit(dx, x.rank() - 1, x[x.rank() - 1])};
 }
 
-SampleInput number(std::int64_t value) {
-  return {.shape = {},
-          .values = {static_cast<double>(value)},
-          .dtype = DType::i64,
-          .is_constant = true};
-}
-
 std::vector<Sample> dft_samples() {
   const Attributes onesided{{"onesided", 1}};
   const Attributes inverse{{"inverse", 1}};
@@ -132,20 +125,20 @@ std::vector<Sample> dft_samples() {
       {"real", {{{2, 8, 1}}}},
       {"complex", {{{2, 5, 2}}}},
       {"prime", {{{1, 13, 2}}}},
-      {"axis", {{{3, 4, 2, 2}}, absent(), number(0)}},
-      {"filled_up", {{{2, 5, 2}}, number(12)}},
-      {"cut_off", {{{2, 9, 1}}, number(6)}},
+      {"axis", {{{3, 4, 2, 2}}, absent(), constant_number(0)}},
+      {"filled_up", {{{2, 5, 2}}, constant_number(12)}},
+      {"cut_off", {{{2, 9, 1}}, constant_number(6)}},
       {"onesided", {{{2, 8, 1}}}, onesided},
       {"onesided_odd", {{{2, 7, 1}}}, onesided},
-      {"onesided_filled_up", {{{2, 5, 1}}, number(10)}, onesided},
+      {"onesided_filled_up", {{{2, 5, 1}}, constant_number(10)}, onesided},
       {"onesided_complex", {{{2, 6, 2}}}, onesided},
       {"inverse", {{{2, 6, 2}}}, inverse},
       {"inverse_real_input", {{{2, 6, 1}}}, inverse},
-      {"inverse_cut_off", {{{2, 6, 2}}, number(4)}, inverse},
+      {"inverse_cut_off", {{{2, 6, 2}}, constant_number(4)}, inverse},
       {"real_result", {{{2, 5, 2}}}, real},
-      {"real_result_odd", {{{2, 5, 2}}, number(9)}, real},
-      {"real_result_filled_up", {{{2, 3, 2}}, number(10)}, real},
-      {"real_result_cut_off", {{{2, 9, 2}}, number(7)}, real},
+      {"real_result_odd", {{{2, 5, 2}}, constant_number(9)}, real},
+      {"real_result_filled_up", {{{2, 3, 2}}, constant_number(10)}, real},
+      {"real_result_cut_off", {{{2, 9, 2}}, constant_number(7)}, real},
       {"one_number", {{{3, 1, 2}}}},
       {"empty_batch", {{{0, 4, 1}}}},
       {"many", {{{40, 100, 2}}}},

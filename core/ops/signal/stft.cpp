@@ -13,23 +13,11 @@ struct Frames {
   std::int64_t count;
 };
 
-/// A number from 1 to the greatest size of an axis.
-std::optional<std::int64_t> known_size(const InferContext& context, int index) {
-  require_index_type(context, index);
-  const auto values = context.constant_ints(index);
-  if (!values) return std::nullopt;
-  if (values->size() != 1 || values->front() < 1 || values->front() > kMostPerAxis) {
-    context.fail(ErrorKind::shape, "input '", context.input(index).name(),
-                 "' must be one number from 1 to ", kMostPerAxis);
-  }
-  return values->front();
-}
-
 /// frame_length, else the window's, else the whole signal.
 std::optional<std::int64_t> frame_length(const InferContext& context) {
   std::optional<std::int64_t> length;
   if (context.has_input(3)) {
-    length = known_size(context, 3);
+    length = known_size(context, 3, 1, kMostPerAxis);
     if (!length) return std::nullopt;
   }
   if (!context.has_input(2)) {
@@ -46,7 +34,7 @@ std::optional<std::int64_t> frame_length(const InferContext& context) {
 }
 
 std::optional<Frames> frames_of(const InferContext& context) {
-  const auto step = known_size(context, 1);
+  const auto step = known_size(context, 1, 1, kMostPerAxis);
   const auto length = frame_length(context);
   const SymShape* const signal = context.shape(0);
   if (!step || !length || signal == nullptr || !(*signal)[1].is_known()) return std::nullopt;
@@ -99,16 +87,13 @@ std::vector<Expr> expand_stft(const Node& node, Builder& builder) {
 }
 
 std::vector<Sample> stft_samples() {
-  const auto number = [](double value) {
-    return SampleInput{.shape = {}, .values = {value}, .dtype = DType::i64, .is_constant = true};
-  };
   return {
-      {"window", {{{2, 20, 1}}, number(4), {{8}}}},
-      {"frame_length", {{{2, 19, 1}}, number(3), absent(), number(6)}},
-      {"both", {{{1, 16, 1}}, number(5), {{7}}, number(7)}},
-      {"complex", {{{1, 16, 2}}, number(5), {{6}}}, {{"onesided", 0}}},
-      {"whole", {{{2, 9, 1}}, number(1)}},
-      {"no_signals", {{{0, 9, 1}}, number(4), {{8}}}},
+      {"window", {{{2, 20, 1}}, constant_number(4), {{8}}}},
+      {"frame_length", {{{2, 19, 1}}, constant_number(3), absent(), constant_number(6)}},
+      {"both", {{{1, 16, 1}}, constant_number(5), {{7}}, constant_number(7)}},
+      {"complex", {{{1, 16, 2}}, constant_number(5), {{6}}}, {{"onesided", 0}}},
+      {"whole", {{{2, 9, 1}}, constant_number(1)}},
+      {"no_signals", {{{0, 9, 1}}, constant_number(4), {{8}}}},
   };
 }
 

@@ -62,10 +62,6 @@ void infer_string_normalizer(InferContext& context) {
 }
 
 /// Strings are no samples: see text_test.cpp.
-std::vector<Sample> no_samples() {
-  return {};
-}
-
 }  // namespace
 
 /// StringConcat, StringSplit, StringNormalizer, RegexFullMatch.

@@ -28,7 +28,7 @@ std::vector<Alias> aliases_of_all() {
   return all;
 }
 
-std::vector<Sample> samples() {
+std::vector<Sample> all_reduce_samples() {
   const SampleInput before{.shape = {}};
   return {
       {"one", {before, {.shape = {3, 7}}}},
@@ -56,7 +56,7 @@ void register_all_reduce(OpRegistry& registry) {
        .infer = infer_all_reduce,
        .aliases = aliases_of_all(),
        .backward = NotDifferentiable{"it averages gradients at the end of a step"},
-       .samples = samples});
+       .samples = all_reduce_samples});
 }
 
 }  // namespace graft

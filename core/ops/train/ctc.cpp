@@ -15,7 +15,7 @@ bool reduces(const InferContext& context) {
 }
 
 /// log_probabilities and targets are inputs `first` and first + 1. Returns the batch.
-Dim check_inputs(const InferContext& context, int first) {
+Dim check_ctc_inputs(const InferContext& context, int first) {
   context.require_rank(first, 3, 3);
   context.require_rank(first + 1, 2, 2);
   const DType targets = context.dtype(first + 1);
@@ -35,12 +35,12 @@ Dim check_inputs(const InferContext& context, int first) {
 }
 
 void infer_ctc(InferContext& context) {
-  const Dim batch = check_inputs(context, 0);
+  const Dim batch = check_ctc_inputs(context, 0);
   context.set_output(0, context.dtype(0), reduces(context) ? SymShape() : SymShape{batch});
 }
 
 void infer_ctc_grad(InferContext& context) {
-  const Dim batch = check_inputs(context, 1);
+  const Dim batch = check_ctc_inputs(context, 1);
   context.require_same_dtype({0, 1});
   const int rank = reduces(context) ? 0 : 1;
   context.require_rank(0, rank, rank);
@@ -93,9 +93,9 @@ std::vector<Sample> ctc_grad_samples() {
   return samples;
 }
 
-const std::vector<AttributeDef> kAttributes{{"blank", AttributeType::integer},
-                                            {"reduction", AttributeType::text},
-                                            {"zero_infinity", AttributeType::integer}};
+const std::vector<AttributeDef> kCtcAttributes{{"blank", AttributeType::integer},
+                                               {"reduction", AttributeType::text},
+                                               {"zero_infinity", AttributeType::integer}};
 
 }  // namespace
 
@@ -112,7 +112,7 @@ void register_ctc(OpRegistry& registry) {
                 .since = {{1}},
                 .inputs = {{"log_probabilities"}, {"targets"}},
                 .outputs = {{"loss"}},
-                .attributes = kAttributes,
+                .attributes = kCtcAttributes,
                 .infer = infer_ctc,
                 .backward = ctc_rule,
                 .samples = ctc_samples});
@@ -121,7 +121,7 @@ void register_ctc(OpRegistry& registry) {
                 .since = {{1}},
                 .inputs = {{"loss_gradient"}, {"log_probabilities"}, {"targets"}},
                 .outputs = {{"gradient"}},
-                .attributes = kAttributes,
+                .attributes = kCtcAttributes,
                 .infer = infer_ctc_grad,
                 .backward = NotDifferentiable{"second derivatives of a fused loss are not written"},
                 .samples = ctc_grad_samples});

@@ -11,10 +11,6 @@ void infer_gradient(InferContext& context) {
 }
 
 /// Kernels never see it: autograd/gradient_op.h turns it into ordinary nodes.
-std::vector<Sample> no_samples() {
-  return {};
-}
-
 }  // namespace
 
 /// ai.onnx.preview.training.Gradient: the derivative of a named value of the same graph.

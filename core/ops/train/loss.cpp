@@ -5,7 +5,7 @@
 namespace graft {
 namespace {
 
-std::string reduction_of(const InferContext& context) {
+std::string checked_reduction(const InferContext& context) {
   std::string reduction = context.attributes().get_string("reduction", "mean");
   if (reduction != "mean" && reduction != "sum" && reduction != "none") {
     context.fail(ErrorKind::model, "reduction is '", reduction,
@@ -29,7 +29,7 @@ void require_same_dim(const InferContext& context, const Dim& found, const Dim& 
 }
 
 /// scores [N,C,d...], labels [N,d...], weights [C], as inputs `first`, first + 1, first + 2.
-void check_inputs(const InferContext& context, int first) {
+void check_loss_inputs(const InferContext& context, int first) {
   const DType label_type = context.dtype(first + 1);
   if (label_type != DType::undefined && label_type != DType::i32 && label_type != DType::i64) {
     context.fail(ErrorKind::type, "labels are ", label_type, ", wanted i32 or i64");
@@ -59,10 +59,10 @@ void check_inputs(const InferContext& context, int first) {
 }
 
 void infer_loss(InferContext& context) {
-  check_inputs(context, 0);
+  check_loss_inputs(context, 0);
   check_smoothing(context);
   const DType dtype = context.dtype(0);
-  if (reduction_of(context) != "none") {
+  if (checked_reduction(context) != "none") {
     context.set_output(0, dtype, SymShape());
   } else if (const SymShape* const labels = context.shape(1)) {
     context.set_output(0, dtype, *labels);
@@ -73,12 +73,12 @@ void infer_loss(InferContext& context) {
 }
 
 void infer_loss_grad(InferContext& context) {
-  check_inputs(context, 1);
+  check_loss_inputs(context, 1);
   check_smoothing(context);
   context.require_same_dtype({0, 1});
   const SymShape* const dloss = context.shape(0);
   const SymShape* const labels = context.shape(2);
-  const bool is_scalar = reduction_of(context) != "none";
+  const bool is_scalar = checked_reduction(context) != "none";
   if (dloss != nullptr && (is_scalar || labels != nullptr)) {
     const int wanted = is_scalar ? 0 : labels->rank();
     context.require_rank(0, wanted, wanted);
@@ -198,7 +198,7 @@ std::vector<Sample> cross_entropy_grad_samples() {
   return as_grad_samples(std::move(samples));
 }
 
-std::vector<AttributeDef> attributes_of(bool smoothed) {
+std::vector<AttributeDef> loss_attributes(bool smoothed) {
   std::vector<AttributeDef> list{{"ignore_index", AttributeType::integer},
                                  {"reduction", AttributeType::text}};
   if (smoothed) list.push_back({"label_smoothing", AttributeType::number});
@@ -211,7 +211,7 @@ OpDef loss_grad(std::string_view name, bool smoothed, Lowering lower, Samples sa
           .since = {{1}},
           .inputs = {{"loss_gradient"}, {"scores"}, {"labels"}, {"weights", Arity::optional}},
           .outputs = {{"scores_gradient"}},
-          .attributes = attributes_of(smoothed),
+          .attributes = loss_attributes(smoothed),
           .infer = infer_loss_grad,
           .aliases = {{0, 1, AliasKind::in_place}},
           .lower = lower,
@@ -233,7 +233,7 @@ void register_loss(OpRegistry& registry) {
                 .since = {{12}, {13, "bfloat16"}},
                 .inputs = inputs,
                 .outputs = {{"output"}, {"log_prob", Arity::optional}},
-                .attributes = attributes_of(false),
+                .attributes = loss_attributes(false),
                 .infer = infer_loss,
                 .backward = cross_entropy_rule,
                 .samples = cross_entropy_samples});
@@ -242,7 +242,7 @@ void register_loss(OpRegistry& registry) {
                 .since = {{1}},
                 .inputs = inputs,
                 .outputs = {{"output"}, {"log_prob", Arity::optional}},
-                .attributes = attributes_of(true),
+                .attributes = loss_attributes(true),
                 .infer = infer_loss,
                 .lower = lower_cross_entropy,
                 .backward = cross_entropy_rule,
@@ -251,7 +251,7 @@ void register_loss(OpRegistry& registry) {
                 .since = {{12}, {13, "bfloat16"}, {22}},
                 .inputs = {{"input"}, {"target"}, {"weight", Arity::optional}},
                 .outputs = {{"loss"}},
-                .attributes = attributes_of(false),
+                .attributes = loss_attributes(false),
                 .infer = infer_loss,
                 .backward = nll_rule,
                 .samples = loss_samples});

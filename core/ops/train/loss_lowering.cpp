@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/ops/lowering.h"
+#include "core/ops/train/loss_setup.h"
 
 namespace graft {
 namespace {
@@ -53,15 +54,11 @@ class Target {
   Expr weights_;  // [1,C,1...], empty where all are 1
 };
 
-std::string reduction_of(const LoweredNode& node) {
-  return node.attributes().get_string("reduction", "mean");
-}
-
 /// The gradient of each sample's loss: [N,1,d...], or a scalar.
 Expr sample_gradient(const LoweredNode& node, const Target& target) {
-  const std::string reduction = reduction_of(node);
-  if (reduction == "none") return unsqueeze(node.x(0), {1});
-  return reduction == "mean" ? node.x(0) / target.total() : node.x(0);
+  const LossReduction reduction = loss_reduction(node.attributes());
+  if (reduction == LossReduction::none) return unsqueeze(node.x(0), {1});
+  return reduction == LossReduction::mean ? node.x(0) / target.total() : node.x(0);
 }
 
 }  // namespace
@@ -72,10 +69,10 @@ std::vector<Expr> lower_cross_entropy(const Node& node, Builder& builder) {
   const Expr log_probabilities = call("LogSoftmax", {n.x(0)}, {{"axis", 1}});
   const Expr share = target.smoothed(n.number("label_smoothing", 0.0F));
   const Expr losses = -reduce_sum(share * log_probabilities, {1}, false);
-  const std::string reduction = reduction_of(n);
-  if (reduction == "none") return {losses, log_probabilities};
+  const LossReduction reduction = loss_reduction(n.attributes());
+  if (reduction == LossReduction::none) return {losses, log_probabilities};
   const Expr sum = reduce_sum(losses, {}, false);
-  return {reduction == "mean" ? sum / target.total() : sum, log_probabilities};
+  return {reduction == LossReduction::mean ? sum / target.total() : sum, log_probabilities};
 }
 
 std::vector<Expr> lower_cross_entropy_grad(const Node& node, Builder& builder) {

@@ -77,7 +77,7 @@ struct Step {
 };
 
 /// The new x and states, from x, g and the states.
-using Update = std::vector<Expr> (*)(const Step& step, const std::vector<Expr>& values);
+using PreviewUpdate = std::vector<Expr> (*)(const Step& step, const std::vector<Expr>& values);
 
 std::vector<Expr> momentum(const Step& step, const std::vector<Expr>& values) {
   const Expr& x = values[0];
@@ -116,7 +116,7 @@ std::vector<Expr> adam(const Step& step, const std::vector<Expr>& values) {
   return {moved * (1.0 - step.setting("norm_coefficient_post")), v, h};
 }
 
-template <int states, Update update>
+template <int states, PreviewUpdate update>
 std::vector<Expr> expand_optimizer(const Node& node, Builder& builder) {
   const Lists lists(node, states);
   std::vector<Expr> outputs(static_cast<std::size_t>(lists.output(states + 1, 0)));
@@ -134,8 +134,8 @@ std::vector<Expr> expand_optimizer(const Node& node, Builder& builder) {
 }
 
 /// Two tensors; the lists from `squares` on are sums of squares.
-Sample sample(std::string name, int lists, int squares, double updates, Attributes attributes,
-              const Shape& second = {2, 2}) {
+Sample preview_sample(std::string name, int lists, int squares, double updates,
+                      Attributes attributes, const Shape& second = {2, 2}) {
   Sample result{.name = std::move(name), .attributes = std::move(attributes)};
   result.inputs = {{.shape = {}, .values = {0.1}},
                    {.shape = {}, .values = {updates}, .dtype = DType::i64}};
@@ -148,32 +148,33 @@ Sample sample(std::string name, int lists, int squares, double updates, Attribut
   return result;
 }
 
-std::vector<Sample> momentum_samples() {
+std::vector<Sample> preview_momentum_samples() {
   const auto settings = [](const char* mode) {
     return Attributes{{"alpha", 0.9F}, {"beta", 0.8F}, {"norm_coefficient", 0.1F}, {"mode", mode}};
   };
-  return {
-      sample("first", 3, 3, 0, settings("standard")),
-      sample("later", 3, 3, 3, settings("standard")),
-      sample("nesterov", 3, 3, 3, settings("nesterov")),
-      sample("no_momentum", 3, 3, 1,
-             {{"alpha", 0.0F}, {"beta", 1.0F}, {"norm_coefficient", 0.0F}, {"mode", "standard"}},
-             {1, 3}),
-      sample("no_elements", 3, 3, 1, settings("nesterov"), {0, 3})};
+  return {preview_sample("first", 3, 3, 0, settings("standard")),
+          preview_sample("later", 3, 3, 3, settings("standard")),
+          preview_sample("nesterov", 3, 3, 3, settings("nesterov")),
+          preview_sample(
+              "no_momentum", 3, 3, 1,
+              {{"alpha", 0.0F}, {"beta", 1.0F}, {"norm_coefficient", 0.0F}, {"mode", "standard"}},
+              {1, 3}),
+          preview_sample("no_elements", 3, 3, 1, settings("nesterov"), {0, 3})};
 }
 
-std::vector<Sample> adagrad_samples() {
+std::vector<Sample> preview_adagrad_samples() {
   const Attributes decay{{"decay_factor", 0.1F}, {"norm_coefficient", 0.1F}, {"epsilon", 1e-3F}};
-  return {sample("plain", 3, 2, 0, {}), sample("decay", 3, 2, 4, decay),
-          sample("one_row", 3, 2, 4, decay, {1, 3}), sample("no_elements", 3, 2, 4, decay, {0, 3})};
+  return {preview_sample("plain", 3, 2, 0, {}), preview_sample("decay", 3, 2, 4, decay),
+          preview_sample("one_row", 3, 2, 4, decay, {1, 3}),
+          preview_sample("no_elements", 3, 2, 4, decay, {0, 3})};
 }
 
-std::vector<Sample> adam_samples() {
+std::vector<Sample> preview_adam_samples() {
   const Attributes norms{{"norm_coefficient", 0.1F}, {"norm_coefficient_post", 0.2F}};
-  return {
-      sample("first", 4, 3, 0, {}), sample("later", 4, 3, 2, norms),
-      sample("settings", 4, 3, 2, {{"alpha", 0.5F}, {"beta", 0.75F}, {"epsilon", 1e-3F}}, {1, 3}),
-      sample("no_elements", 4, 3, 2, norms, {0, 3})};
+  return {preview_sample("first", 4, 3, 0, {}), preview_sample("later", 4, 3, 2, norms),
+          preview_sample("settings", 4, 3, 2,
+                         {{"alpha", 0.5F}, {"beta", 0.75F}, {"epsilon", 1e-3F}}, {1, 3}),
+          preview_sample("no_elements", 4, 3, 2, norms, {0, 3})};
 }
 
 OpDef optimizer(std::string_view name, std::vector<AttributeDef> attributes, Infer infer,
@@ -194,23 +195,25 @@ OpDef optimizer(std::string_view name, std::vector<AttributeDef> attributes, Inf
 /// Momentum, Adagrad and Adam of ai.onnx.preview.training, for files that hold their own training
 /// step: they run as simpler ops. TrainStep has updates of its own (update.cpp).
 void register_preview_training(OpRegistry& registry) {
-  constexpr AttributeType kNumber = AttributeType::number;
+  constexpr AttributeType kSetting = AttributeType::number;
   registry.add(optimizer("Momentum",
-                         {{"alpha", kNumber, true},
-                          {"beta", kNumber, true},
+                         {{"alpha", kSetting, true},
+                          {"beta", kSetting, true},
                           {"mode", AttributeType::text, true},
-                          {"norm_coefficient", kNumber, true}},
-                         infer_optimizer<1>, {expand_optimizer<1, momentum>}, momentum_samples));
-  registry.add(optimizer(
-      "Adagrad", {{"decay_factor", kNumber}, {"epsilon", kNumber}, {"norm_coefficient", kNumber}},
-      infer_optimizer<1>, {expand_optimizer<1, adagrad>}, adagrad_samples));
+                          {"norm_coefficient", kSetting, true}},
+                         infer_optimizer<1>, {expand_optimizer<1, momentum>},
+                         preview_momentum_samples));
+  registry.add(
+      optimizer("Adagrad",
+                {{"decay_factor", kSetting}, {"epsilon", kSetting}, {"norm_coefficient", kSetting}},
+                infer_optimizer<1>, {expand_optimizer<1, adagrad>}, preview_adagrad_samples));
   registry.add(optimizer("Adam",
-                         {{"alpha", kNumber},
-                          {"beta", kNumber},
-                          {"epsilon", kNumber},
-                          {"norm_coefficient", kNumber},
-                          {"norm_coefficient_post", kNumber}},
-                         infer_optimizer<2>, {expand_optimizer<2, adam>}, adam_samples));
+                         {{"alpha", kSetting},
+                          {"beta", kSetting},
+                          {"epsilon", kSetting},
+                          {"norm_coefficient", kSetting},
+                          {"norm_coefficient_post", kSetting}},
+                         infer_optimizer<2>, {expand_optimizer<2, adam>}, preview_adam_samples));
 }
 
 }  // namespace graft

@@ -224,13 +224,13 @@ void infer_states(InferContext& context) {
 }
 
 std::vector<Sample> with_stored_states(std::vector<Sample> update) {
-  constexpr std::size_t kFirstState = 4;
+  constexpr auto first_state = static_cast<std::size_t>(kFirstState);
   const std::size_t count = update.size();
   for (std::size_t i = 0; i < count; ++i) {
     Sample sample = update[i];
-    if (sample.inputs.size() <= kFirstState) continue;
+    if (sample.inputs.size() <= first_state) continue;
     sample.name += "_bf16_state";
-    for (std::size_t at = kFirstState; at < sample.inputs.size(); ++at) {
+    for (std::size_t at = first_state; at < sample.inputs.size(); ++at) {
       sample.inputs[at].dtype = DType::bf16;
     }
     sample.relative = 0x1p-7;  // f32 and f64 may round to either side

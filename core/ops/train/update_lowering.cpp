@@ -9,10 +9,9 @@ constexpr int kParameter = 0;
 constexpr int kGradient = 1;
 constexpr int kRate = 2;
 constexpr int kStep = 3;
-constexpr int kFirstState = 4;
 
 /// What the formulas read, in the parameter's type, whatever gradient and state are stored in.
-class Update : public LoweredNode {
+class LoweredUpdate : public LoweredNode {
  public:
   using LoweredNode::LoweredNode;
 
@@ -41,7 +40,7 @@ Expr average(const Expr& old, const Expr& part, double share) {
 }  // namespace
 
 std::vector<Expr> lower_sgd(const Node& node, Builder& builder) {
-  const Update update(node, builder);
+  const LoweredUpdate update(node, builder);
   const Expr p = update.parameter();
   const Expr gradient = update.gradient();
   if (!update.has_x(kFirstState)) return {p - update.rate() * gradient};
@@ -57,7 +56,7 @@ std::vector<Expr> lower_sgd(const Node& node, Builder& builder) {
 
 /// The corrections by beta^t are computed in f64: in f32 their first ones would have three digits.
 std::vector<Expr> lower_adam(const Node& node, Builder& builder) {
-  const Update update(node, builder);
+  const LoweredUpdate update(node, builder);
   const double beta1 = update.number("beta1", 0.9F);
   const double beta2 = update.number("beta2", 0.999F);
   const double decay = update.number("weight_decay", 0.0F);
@@ -80,7 +79,7 @@ std::vector<Expr> lower_adam(const Node& node, Builder& builder) {
 }
 
 std::vector<Expr> lower_rmsprop(const Node& node, Builder& builder) {
-  const Update update(node, builder);
+  const LoweredUpdate update(node, builder);
   const double alpha = update.number("alpha", 0.99F);
   const Expr gradient = update.gradient();
   const Expr square = average(update.state(0), gradient * gradient, alpha);
@@ -101,7 +100,7 @@ std::vector<Expr> lower_rmsprop(const Node& node, Builder& builder) {
 }
 
 std::vector<Expr> lower_adagrad(const Node& node, Builder& builder) {
-  const Update update(node, builder);
+  const LoweredUpdate update(node, builder);
   const Expr before = cast(update.x(kStep), update.dtype()) - 1.0;
   const Expr rate = update.rate() / (before * update.number("lr_decay", 0.0F) + 1.0);
   const Expr gradient = update.gradient();

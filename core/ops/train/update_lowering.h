@@ -6,6 +6,9 @@
 
 namespace graft {
 
+/// Where the states begin among the inputs of an update.
+inline constexpr int kFirstState = 4;
+
 // The updates in ops of ONNX (OpDef::lower): the formulas of update_cpu.cpp.
 
 std::vector<Expr> lower_sgd(const Node& node, Builder& builder);
