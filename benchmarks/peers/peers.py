@@ -7,7 +7,7 @@ there is used again. All sides take turns, `--rounds` times, each in a process o
 each. Below 1, Graft is faster than the best peer. "FMA" is the share of the measured multiply-add peak that Graft's
 step reaches by its useful operations; "memory" the time that reading and writing parameters and optimizer state would
 take by the measured bandwidth, as a share of the step ("cached": they fit a second-level cache): the larger of both
-says what is left to win."""
+says what is left to win. --precision bf16 trains in it, beside PyTorch's autocast alone."""
 import argparse
 import json
 import math
@@ -71,18 +71,19 @@ class Sides:
         if self.task == "train":
             loss, optimizer, rate, _ = TRAINING[self.name]
             command += ["--train", "--loss", loss, "--optimizer", optimizer, "--lr", rate,
-                        "--target", self.folder / "target.npy"]
+                        "--target", self.folder / "target.npy", "--precision", a.precision]
         return command
 
     def peers(self):
         a, python = self.arguments, self.arguments.pythons
         tail = [self.task, a.seconds, a.threads]
+        precision = ["bf16"] if a.precision == "bf16" else []
         commands = {}
         for mode in TORCH_MODES:
             if mode == "inductor" and shutil.which("c++") is None:
                 continue  # it compiles what it makes
             if mode != "channels_last" or "image" in a.kinds[self.name]:
-                commands[mode] = [python["torch"], HERE / "torch_side.py", self.name, mode, *tail]
+                commands[mode] = [python["torch"], HERE / "torch_side.py", self.name, mode, *tail, *precision]
         if self.name in JAX_NETS:
             commands["JAX"] = [python["jax"], HERE / "jax_side.py", self.name, *tail]
         if self.task == "infer":
@@ -125,10 +126,14 @@ def main():
     parser.add_argument("--scratch", type=pathlib.Path, required=True, help="a folder for environments and nets")
     parser.add_argument("--tasks", nargs="+", default=["train", "infer"], choices=["train", "infer"])
     parser.add_argument("--peers", nargs="+", default=PEERS, choices=PEERS)
+    parser.add_argument("--precision", default="f32", choices=["f32", "bf16"])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each turn (%(default)s)")
     arguments = parser.parse_args()
+    if arguments.precision == "bf16":
+        arguments.tasks = ["train"]
+        arguments.peers = [peer for peer in arguments.peers if peer in TORCH_MODES]
     names = arguments.nets or list(TRAINING)
     unknown = [name for name in names if name not in TRAINING]
     if unknown:
@@ -140,7 +145,7 @@ def main():
     if missing:
         subprocess.run([*torch_side, "export", arguments.scratch / "nets", *missing], check=True)
     bandwidth = last_json([*torch_side, "bandwidth", arguments.threads])["bytes_per_second"]
-    print(f"{cpu_name()}, {arguments.threads} thread(s), least of {arguments.rounds} rounds, "
+    print(f"{cpu_name()}, {arguments.threads} thread(s), {arguments.precision}, least of {arguments.rounds} rounds, "
           f"{bandwidth / 1e9:.1f} GB/s\n\n| net | task | Graft ms | " + " | ".join(PEERS) +
           " | best peer | ratio | FMA | memory |\n|---|---|" + "--:|" * 6 + "---|--:|--:|--:|")
     for task in arguments.tasks:

@@ -2,7 +2,8 @@
 
     torch_side.py export FOLDER [NET...]       writes NET/model.onnx, NET/test_data_set_0/input_0.pb and NET/target.npy
     torch_side.py bandwidth THREADS            bytes a second that a large copy reads and writes
-    torch_side.py NET MODE TASK SECONDS THREADS    one JSON line; MODE: eager, channels_last, inductor; TASK: train, infer
+    torch_side.py NET MODE TASK SECONDS THREADS [bf16]    one JSON line; MODE: eager, channels_last, inductor;
+                                               TASK: train, infer; with bf16 autocast, as PyTorch recommends
 """
 import io
 import json
@@ -42,16 +43,17 @@ def optimizer_of(net, parameters):
     return kind(parameters, net.rate, fused=True)
 
 
-def step_of(name, mode, task):
+def step_of(name, mode, task, precision):
     """A function that makes one step, and returns the loss if it trains."""
     module, x, y = nets.make(name)
     module.train(task == "train")
     if mode == "channels_last" and x.dim() == 4:
         module, x = module.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     run = torch.compile(module) if mode == "inductor" else module
+    autocast = torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16")
     if task == "infer":
         def answer():
-            with torch.inference_mode():
+            with torch.inference_mode(), autocast:
                 run(x)
         return answer
     net = nets.NETS[name]
@@ -59,7 +61,8 @@ def step_of(name, mode, task):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss = nets.loss_of(net, run(x), y)
+        with autocast:
+            loss = nets.loss_of(net, run(x), y)
         loss.backward()
         optimizer.step()
         return loss
@@ -83,9 +86,9 @@ def main():
         return export(sys.argv[2], sys.argv[3:])
     if sys.argv[1] == "bandwidth":
         return bandwidth(int(sys.argv[2]))
-    name, mode, task, seconds, threads = sys.argv[1:]
+    name, mode, task, seconds, threads, *precision = sys.argv[1:]
     torch.set_num_threads(int(threads))
-    step = step_of(name, mode, task)
+    step = step_of(name, mode, task, *(precision or ["f32"]))
     first = step()
     ms = least_ms(step, float(seconds))
     print(json.dumps({"ms": ms, "first_loss": None if first is None else first.item()}))
