@@ -5,8 +5,8 @@
     scripts/tidy.py --all           every source: 2.5 s of a core each, 8 minutes on two
     scripts/tidy.py FILE...         these
 
-Commands come from build/compile_commands.json (`cmake --preset release` writes it). A header is
-looked at through the source beside it. Exits with 1 if anything is found.
+Commands are those of single files in Release, for which build-tidy/ is configured, and nothing built. A
+header is looked at through the source beside it. Exits with 1 if anything is found.
 """
 
 import argparse
@@ -43,14 +43,24 @@ def changed_files():
     return git("diff", "--name-only", "--diff-filter=d", base).splitlines() + new.splitlines()
 
 
+def configure():
+    """The folder of the commands, made anew: a configured build, of which nothing is compiled."""
+    build = ROOT / "build-tidy"
+    prefix = Path(os.environ.get("GRAFT_PREFIX", ROOT / "third_party"))
+    command = [prefix / "python/bin/cmake", "--preset", "release", "-B", build,
+               "-DGRAFT_UNITY=OFF", "-DGRAFT_BUILD_TESTS=OFF"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{done.stdout}{done.stderr}tidy: cannot configure {build.name}")
+    return build
+
+
 def read_commands(build):
     """{path from the root: entry} of the sources that are checked."""
     entries = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
     found = {}
     for entry in entries:
         path = Path(entry["file"])
-        if path.match("Unity/unity_*"):
-            sys.exit(f"{build} compiles files together: cmake --preset release -DGRAFT_UNITY=OFF")
         if not path.is_relative_to(ROOT):
             continue
         name = path.relative_to(ROOT).as_posix()
@@ -78,13 +88,12 @@ def main():
     parser = argparse.ArgumentParser(description="Run clang-tidy over sources that changed.")
     parser.add_argument("files", nargs="*")
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     tool = shutil.which("clang-tidy-19") or shutil.which("clang-tidy")
     if tool is None:
         sys.exit("clang-tidy is missing: run scripts/setup --tests")
-    commands = read_commands(arguments.build)
+    commands = read_commands(configure())
     wanted = None if arguments.all else arguments.files or changed_files()
     files = sorted(commands) if wanted is None else select(wanted, commands)
     start = time.monotonic()

@@ -26,11 +26,6 @@ class Tidy(unittest.TestCase):
         entries = [{"file": str(ROOT / "io/a.cpp"), "command": "c++ -mmove-max=128 -Wno-restrict -O2 -c a.cpp"}]
         self.assertEqual(self.read(entries)["io/a.cpp"]["command"], "c++ -O2 -c a.cpp")
 
-    def test_files_that_are_compiled_together_are_refused(self):
-        file = ROOT / "build/io/CMakeFiles/graft_io.dir/Unity/unity_0_cxx.cxx"
-        with self.assertRaisesRegex(SystemExit, "cmake --preset release -DGRAFT_UNITY=OFF"):
-            self.read([{"file": str(file), "command": "c++ -c x"}])
-
     def read(self, entries):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "compile_commands.json").write_text(json.dumps(entries))
