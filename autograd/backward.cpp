@@ -6,9 +6,8 @@
 #include "autograd/backward.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
+#include "core/base/pointer_map.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 
@@ -20,26 +19,25 @@ class Flow {
  public:
   Flow(const Graph& graph, const std::vector<const Value*>& outputs,
        const std::vector<const Value*>& wanted) {
-    std::unordered_set<const Value*> downstream(wanted.begin(), wanted.end());
+    PointerSet<Value> downstream;
+    for (const Value* value : wanted) downstream.try_emplace(value);
     for (const auto& node : graph.nodes()) {
       if (!reads_any(*node, downstream)) continue;
       for_each_output(*node, [&](const Value* output) {
-        if (is_float(output->dtype())) downstream.insert(output);
+        if (is_float(output->dtype())) downstream.try_emplace(output);
       });
     }
     for (const Value* output : outputs) {
-      if (downstream.contains(output)) values_.insert(output);
+      if (downstream.contains(output)) values_.try_emplace(output);
     }
     for (auto at = graph.nodes().rbegin(); at != graph.nodes().rend(); ++at) {
       const Node& node = **at;
       bool reaches = false;
       for_each_output(node, [&](const Value* output) { reaches |= values_.contains(output); });
       if (!reaches) continue;
-      for (const Value* input : inputs_of(node)) {
-        if (input != nullptr && is_float(input->dtype()) && downstream.contains(input)) {
-          values_.insert(input);
-        }
-      }
+      for_each_input(node, [&](const Value& input) {
+        if (is_float(input.dtype()) && downstream.contains(&input)) values_.try_emplace(&input);
+      });
     }
   }
 
@@ -49,27 +47,25 @@ class Flow {
   bool crosses(const Node& node) const {
     bool reaches = false;
     for_each_output(node, [&](const Value* output) { reaches |= has(output); });
-    return reaches && std::ranges::any_of(inputs_of(node), [&](const Value* input) {
-             return input != nullptr && has(input);
-           });
+    return reaches && reads_any(node, values_);
   }
 
  private:
   /// The node's inputs, and what its bodies read from outside.
-  static std::vector<const Value*> inputs_of(const Node& node) {
-    std::vector<const Value*> inputs(node.inputs().begin(), node.inputs().end());
+  template <class Visit>
+  static void for_each_input(const Node& node, const Visit& visit) {
+    for (const Value* input : node.inputs()) {
+      if (input != nullptr) visit(*input);
+    }
     for_each_body(node, [&](const Graph& body) {
-      for (const auto& inner : body.nodes()) {
-        const std::vector<const Value*> read = inputs_of(*inner);
-        inputs.insert(inputs.end(), read.begin(), read.end());
-      }
+      for (const auto& inner : body.nodes()) for_each_input(*inner, visit);
     });
-    return inputs;
   }
 
-  static bool reads_any(const Node& node, const std::unordered_set<const Value*>& values) {
-    return std::ranges::any_of(inputs_of(node),
-                               [&](const Value* input) { return values.contains(input); });
+  static bool reads_any(const Node& node, const PointerSet<Value>& values) {
+    bool found = false;
+    for_each_input(node, [&](const Value& input) { found = found || values.contains(&input); });
+    return found;
   }
 
   template <class Visit>
@@ -79,7 +75,7 @@ class Flow {
     }
   }
 
-  std::unordered_set<const Value*> values_;
+  PointerSet<Value> values_;
 };
 
 /// Why gradients cannot pass through the node; empty when they can.
@@ -119,11 +115,11 @@ class Engine {
 
   /// Empty when nothing flows into the value.
   Expr gradient_of(const Value* value) {
-    const auto at = arrived_.find(value);
-    if (at == arrived_.end()) return {};
-    Expr& sum = at->second.front();
-    for (std::size_t i = 1; i < at->second.size(); ++i) sum = sum + at->second[i];
-    at->second.resize(1);
+    if (!arrived_.contains(value)) return {};
+    std::vector<Expr>& all = arrived_[value];
+    Expr& sum = all.front();
+    for (std::size_t i = 1; i < all.size(); ++i) sum = sum + all[i];
+    all.resize(1);
     return sum;
   }
 
@@ -155,7 +151,7 @@ class Engine {
 
   const Flow& flow_;
   Builder builder_;
-  std::unordered_map<const Value*, std::vector<Expr>> arrived_;
+  PointerMap<Value, std::vector<Expr>> arrived_;
 };
 
 }  // namespace

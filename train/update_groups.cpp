@@ -88,6 +88,14 @@ const UpdateGroup* UpdateGroups::find(const std::string& parameter) const {
   return at == groups.end() ? nullptr : &*at;
 }
 
+std::unordered_map<std::string_view, const UpdateGroup*> UpdateGroups::by_parameter() const {
+  std::unordered_map<std::string_view, const UpdateGroup*> found;
+  for (const UpdateGroup& group : groups) {
+    for (const std::string& parameter : group.parameters) found.try_emplace(parameter, &group);
+  }
+  return found;
+}
+
 std::size_t UpdateGroups::clock_of(const UpdateGroup& group) const {
   return static_cast<std::size_t>(std::ranges::find(clocks, clock(group)) - clocks.begin());
 }

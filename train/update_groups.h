@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -28,6 +30,8 @@ struct UpdateGroups {
 
   /// The group that has the parameter; null where it goes by the options alone.
   const UpdateGroup* find(const std::string& parameter) const;
+  /// The same for all parameters at once; valid while the groups are.
+  std::unordered_map<std::string_view, const UpdateGroup*> by_parameter() const;
   /// The index of the group's clock.
   std::size_t clock_of(const UpdateGroup& group) const;
   /// How many clocks have started before update `updates` (from 0): a step that was made for as

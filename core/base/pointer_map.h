@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace graft {
@@ -35,7 +36,6 @@ class PointerMap {
   /// Adds the entry unless there is one. The key is not null. The reference is valid until the next
   /// entry is added.
   Added try_emplace(const Key* key, T value = {}) {
-    constexpr std::size_t kFill = 2;  // at most half the slots are taken: look-ups stay short
     if (kFill * (size_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[slot_of(key)];
     const bool is_new = slot.key == nullptr;
@@ -46,12 +46,18 @@ class PointerMap {
     return {slot.value, is_new};
   }
   T& operator[](const Key* key) { return try_emplace(key).value; }
+  /// So that as many entries are there without another block of memory.
+  void reserve(std::size_t size) {
+    while (slots_.size() < kFill * size) grow();
+  }
   std::size_t size() const { return size_; }
 
  private:
+  static constexpr std::size_t kFill = 2;  // at most half the slots are taken: look-ups stay short
+
   struct Slot {
     const Key* key = nullptr;
-    T value{};
+    [[no_unique_address]] T value{};
   };
 
   /// Where the key is, or would be. The high bits of a product by 2^64 / golden ratio spread what
@@ -81,5 +87,9 @@ class PointerMap {
   int shift_ = 0;            // leaves as many bits of a hash as number the slots
   std::size_t size_ = 0;
 };
+
+/// A set of such addresses.
+template <class Key>
+using PointerSet = PointerMap<Key, std::monostate>;
 
 }  // namespace graft

@@ -58,17 +58,19 @@ Graph::Graph(std::string graph_name, Graph* parent)
     : name(std::move(graph_name)), parent_(parent) {}
 
 Graph::~Graph() {
-  // Nothing may point at a value when the first one dies: a graph that is half built, or that a
-  // caller got wrong, need not be in order.
+  // No body may point at a value when the first one dies, nor a value of an outer graph at a node.
   disconnect();
   for (const auto& node : nodes_) node->attributes = {};
 }
 
 void Graph::disconnect() {
   set_outputs({});
-  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
-    for (int i = (*node)->input_count(); i-- > 0;) (*node)->set_input(i, nullptr);
-    for_each_body(**node, [this](Graph& body) {
+  for (const auto& node : nodes_) {
+    for (int i = 0; i < node->input_count(); ++i) {
+      const Value* const input = node->input(i);
+      if (input != nullptr && input->graph_ != this) node->set_input(i, nullptr);
+    }
+    for_each_body(*node, [this](Graph& body) {
       if (body.parent_ == this) body.disconnect();
     });
   }

@@ -29,23 +29,22 @@ void copy_info(const Value& from, Value& to) {
 }
 
 Node* clone_unconnected(const Node& from, Graph& into, ValueMap& map) {
-  std::vector<std::string> outputs;
-  for (int i = 0; i < from.output_count(); ++i) {
-    outputs.push_back(from.output(i) == nullptr ? "" : from.output(i)->name());
-  }
-  Node* const node = into.add_node(from.op_type(), from.domain(), {}, outputs);
+  Node* const node = into.add_node(from.op_type(), from.domain(), {}, {});
   node->set_name(from.name());
   node->doc = from.doc;
   node->preserved = from.preserved;
   for (int i = 0; i < from.output_count(); ++i) {
-    if (from.output(i) == nullptr) continue;
-    copy_info(*from.output(i), *node->output(i));
-    map[from.output(i)] = node->output(i);
+    const Value* const output = from.output(i);
+    Value* const twin = into.add_node_output(node, output == nullptr ? "" : output->name());
+    if (output == nullptr) continue;
+    copy_info(*output, *twin);
+    map[output] = twin;
   }
   return node;
 }
 
 void connect(const Node& from, Node& node, ValueMap& map) {
+  if (from.input_count() > 0) node.set_input(from.input_count() - 1, nullptr);  // room for all
   for (int i = 0; i < from.input_count(); ++i) {
     Value* const input = from.input(i);
     node.set_input(i, input == nullptr ? nullptr : mapped(map, input));
@@ -65,6 +64,8 @@ std::unique_ptr<Graph> Graph::clone(ValueMap* map, Graph* parent) const {
   copy->doc = doc;
   copy->preserved = preserved;
   copy->folding_left_ = folding_left_;
+  copy->by_name_.reserve(by_name_.size());
+  values.reserve(values.size() + by_name_.size());
   for (const Value* input : inputs_) {
     Value* const twin = copy->add_input(input->name(), input->type());
     copy_info(*input, *twin);

@@ -6,12 +6,14 @@ namespace graft {
 
 std::vector<Node*> node_order(const Graph& graph) {
   std::vector<Node*> order;
+  order.reserve(graph.node_count());
   for (const auto& node : graph.nodes()) order.push_back(node.get());
   return order;
 }
 
 void reorder(Graph& graph, const std::vector<Node*>& order) {
   PointerMap<Node, std::size_t> ranks;
+  ranks.reserve(order.size());
   for (const Node* node : order) {
     if (&node->graph() == &graph) ranks.try_emplace(node, ranks.size());
   }

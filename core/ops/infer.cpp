@@ -103,12 +103,14 @@ SymShape broadcast(const InferContext& context, const SymShape& a, const SymShap
 }
 
 std::optional<SymShape> broadcast_inputs(const InferContext& context) {
-  SymShape result;
+  std::optional<SymShape> result;
   for (int i = 0; i < context.input_count(); ++i) {
     if (!context.has_input(i)) continue;
-    if (context.shape(i) == nullptr) return std::nullopt;
-    result = broadcast(context, result, *context.shape(i));
+    const SymShape* const shape = context.shape(i);
+    if (shape == nullptr) return std::nullopt;
+    result = result ? broadcast(context, *result, *shape) : *shape;
   }
+  if (!result) result.emplace();
   return result;
 }
 

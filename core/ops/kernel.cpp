@@ -85,9 +85,10 @@ Kernel make_kernel(const KernelDef& def, KernelRequest& request) {
 /// Calls use(kernel) for each candidate that takes the node, until it returns true.
 template <class Use>
 void for_each_kernel(const Node& node, Device& device, Use&& use) {
+  KernelRequest request(node, device);
   for (const KernelDef& def :
        KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain())) {
-    KernelRequest request(node, device);
+    request.need_workspace(0);  // what a candidate asked for that then did not take the node
     if (request.has_channels_last() && !def.knows_layouts) continue;
     Kernel kernel = make_kernel(def, request);
     if (kernel && use(PreparedKernel{std::move(kernel), def.name, request.workspace_bytes()})) {
@@ -114,8 +115,8 @@ RunFunction find_run_function(const Node& node, Device& device) {
   if (std::ranges::all_of(defs, [](const KernelDef& def) { return def.make_run == nullptr; })) {
     return {};
   }
+  KernelRequest request(node, device);
   for (const KernelDef& def : defs) {
-    KernelRequest request(node, device);
     if (def.make != nullptr) {
       if (def.make(request)) return {};
     } else if (RunFunction run = def.make_run(request)) {

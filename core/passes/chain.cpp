@@ -14,8 +14,8 @@ namespace {
 
 /// A constant of one element: part of the body.
 bool is_scalar_constant(const Value* value) {
-  const Tensor tensor = constant_of(value);
-  return tensor.defined() && tensor.size() == 1;
+  return value != nullptr && value->is_initializer() && !value->is_variable &&
+         value->initializer().size() == 1;
 }
 
 /// How many elements in a row of the result take as many of the operand, or just one.
@@ -157,7 +157,8 @@ Node* add_chain(Graph& graph, const NewChain& chain, Node* before) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < chain.results.size(); ++i) {
     body->add_output(inside.at(chain.results[i]));
-    names.push_back(graph.unique_name(chain.replaced[i]->name()));
+    names.push_back(chain.replaced[i]->name());
+    graph.rename(chain.replaced[i], graph.unique_name(names.back() + "/replaced"));
   }
   Node* const node =
       graph.add_node(chain.op, kInternalDomain, chain.inputs, names, {{"body", body}}, before);
@@ -167,9 +168,6 @@ Node* add_chain(Graph& graph, const NewChain& chain, Node* before) {
     output->set_type(replaced->type());
     output->layout = replaced->layout;
     graph.replace_all_uses(replaced, output);
-    const std::string name = replaced->name();
-    graph.rename(replaced, graph.unique_name(name + "/replaced"));
-    graph.rename(output, name);
   }
   return node;
 }

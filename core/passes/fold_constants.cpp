@@ -31,7 +31,7 @@ bool all_types_known(const Node& node) {
 bool has_constant_inputs(const Node& node) {
   if (OpRegistry::instance().get(node).reads_only_shapes) return true;
   return std::ranges::all_of(node.inputs(), [](const Value* input) {
-    return input == nullptr || constant_of(input).defined();
+    return input == nullptr || (input->is_initializer() && !input->is_variable);
   });
 }
 

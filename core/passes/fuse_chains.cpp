@@ -2,8 +2,8 @@
 // where that is possible (Chains::is_chain); a group then becomes one node in the place of its
 // last.
 #include <algorithm>
-#include <unordered_map>
 
+#include "core/base/pointer_map.h"
 #include "core/ops/registry.h"
 #include "core/passes/chain_internal.h"
 #include "core/passes/pass.h"
@@ -30,6 +30,7 @@ Value* root_of(Value* value) {
 class Chains {
  public:
   Chains(Graph& graph, Device& device) : graph_(graph), device_(device) {
+    position_.reserve(graph.node_count());
     for (const auto& node : graph_.nodes()) {
       position_[node.get()] = static_cast<int>(nodes_.size());
       note_updates(*node);
@@ -68,12 +69,12 @@ class Chains {
     const Value* const result = node.output(0);
     std::vector<int> found;
     for (const Value* input : node.inputs()) {
-      const auto at = input == nullptr ? group_of_.end() : group_of_.find(input->producer());
-      if (at == group_of_.end() || input->known_shape() != result->known_shape() ||
-          input->layout != result->layout || std::ranges::find(found, at->second) != found.end()) {
+      const int* const group = input == nullptr ? nullptr : group_of_.find(input->producer());
+      if (group == nullptr || input->shape() != result->shape() ||
+          input->layout != result->layout || std::ranges::find(found, *group) != found.end()) {
         continue;
       }
-      found.push_back(at->second);
+      found.push_back(*group);
     }
     if (found.size() > 1 && join(node, found)) return;
     for (const int group : found) {
@@ -118,8 +119,8 @@ class Chains {
   }
 
   bool is_updated_between(const Node& from, const Node& to, Value* value) const {
-    const auto at = updated_at_.find(root_of(value));
-    return at != updated_at_.end() && at->second > position(&from) && at->second < position(&to);
+    const int* const at = updated_at_.find(root_of(value));
+    return at != nullptr && *at > position(&from) && *at < position(&to);
   }
 
   /// If anything else runs between the earlier links and the last, what they read must not take
@@ -166,9 +167,9 @@ class Chains {
   Graph& graph_;
   Device& device_;
   std::vector<Node*> nodes_;
-  std::unordered_map<const Node*, int> position_;
-  std::unordered_map<const Value*, int> updated_at_;  // a variable: the place of its update
-  std::unordered_map<const Node*, int> group_of_;
+  PointerMap<Node, int> position_;
+  PointerMap<Value, int> updated_at_;  // a variable: the place of its update
+  PointerMap<Node, int> group_of_;
   std::vector<Links> groups_;
 };
 

@@ -2,8 +2,8 @@
 // goes back over element-wise nodes whose results are read within the formula alone. All these run
 // where the last assignment stands.
 #include <algorithm>
-#include <unordered_map>
 
+#include "core/base/pointer_map.h"
 #include "core/ops/alias.h"
 #include "core/passes/chain_internal.h"
 #include "core/passes/pass.h"
@@ -142,7 +142,7 @@ class Updates {
 
   Graph& graph_;
   Device& device_;
-  std::unordered_map<const Node*, int> position_;
+  PointerMap<Node, int> position_;
 };
 
 }  // namespace

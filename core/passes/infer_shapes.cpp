@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/base/at.h"
 #include "core/ops/infer.h"
 #include "core/passes/pass.h"
@@ -6,10 +8,12 @@ namespace graft::passes {
 namespace {
 
 /// Infers one node; where inference knows less than the declared type, the declared one stays.
-bool infer_node(Node& node) {
-  std::vector<ValueType> declared;
+/// `declared` serves all nodes, so that it seldom allocates.
+bool infer_node(Node& node, std::vector<ValueType>& declared) {
+  const auto outputs = static_cast<std::size_t>(node.output_count());
+  declared.resize(std::max(declared.size(), outputs));
   for (int i = 0; i < node.output_count(); ++i) {
-    declared.push_back(node.output(i) == nullptr ? ValueType{} : node.output(i)->type());
+    if (node.output(i) != nullptr) at(declared, i) = node.output(i)->type();
   }
   infer(node);
   bool changed = false;
@@ -41,9 +45,10 @@ bool infer_body(Graph& body) {
 
 bool infer_shapes(Graph& graph) {
   bool changed = false;
+  std::vector<ValueType> declared;
   for (const auto& node : graph.nodes()) {
     for_each_body(*node, [&](Graph& body) { changed |= infer_body(body); });
-    changed |= infer_node(*node);
+    changed |= infer_node(*node, declared);
   }
   return changed;
 }

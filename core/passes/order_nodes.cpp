@@ -74,6 +74,8 @@ class Scheduler {
  public:
   Scheduler(Graph& graph, bool only_updates) : graph_(graph) {
     items_.reserve(graph.node_count());
+    index_.reserve(graph.node_count());
+    block_of_.reserve(graph.node_count());
     for (const auto& node : graph.nodes()) {
       index_[node.get()] = static_cast<int>(items_.size());
       items_.push_back({.node = node.get()});

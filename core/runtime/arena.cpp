@@ -41,13 +41,16 @@ Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces, bool bind
 
 Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces, bool binds_outputs) {
   Arena given = plan_arena(graph, workspaces, binds_outputs);
-  const std::vector<Node*> before = node_order(graph);
+  std::vector<Node*> before = node_order(graph);
   if (!passes::order_for_memory(graph)) return given;
   Demand demand = memory_demand(graph, workspaces, binds_outputs);
   // Where as much is alive at once, no placing helps.
   if (most_alive_bytes(demand.lifetimes) < given.bytes) {
     Arena other = place(std::move(demand));
-    if (other.bytes < given.bytes) return other;
+    if (other.bytes < given.bytes) {
+      other.order_before = std::move(before);
+      return other;
+    }
   }
   reorder(graph, before);
   return given;

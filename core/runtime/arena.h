@@ -22,6 +22,8 @@ struct Arena {
   std::size_t bytes = 0;
   /// The most bytes that are alive at one step.
   std::size_t lower_bound_bytes = 0;
+  /// How the nodes stood before `order_and_plan` moved them; empty where it did not.
+  std::vector<Node*> order_before{};
 };
 
 /// What must find a place in an arena: the storages that lie there, then the workspace of each

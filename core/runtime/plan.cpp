@@ -86,15 +86,14 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
   // Cards take updates together: they stand at the end, and gradients wait for them.
   const bool gathers = options.device->kind() != DeviceKind::cpu;
   if (gathers) gather_updates(*graph);
-  const std::vector<Node*> order = node_order(*graph);
   Arena whole;
   passes::run_stage("order_for_memory", *graph, context, [&] {
     whole = gathers ? plan_arena(*graph, workspaces, options.binds_outputs)
                     : order_and_plan(*graph, workspaces, options.binds_outputs);
-    return node_order(*graph) != order;
+    return !whole.order_before.empty();
   });
   if (!may_repeat || whole.bytes <= enough) return whole;
-  reorder(*graph, order);
+  if (!whole.order_before.empty()) reorder(*graph, whole.order_before);
   BudgetedArena fitting;
   passes::run_stage("recompute", *graph, context, [&] {
     fitting = has_budget ? fit_budget(*graph, workspaces, options.memory_budget)
@@ -116,9 +115,10 @@ void Plan::State::prepare(passes::PassContext& context) {
   WorkspaceBytes workspaces;
   passes::run_stage("prepare_kernels", *graph, context, [&] {
     PlanKernels maker(*options.device, options.fallback);
+    kernels.reserve(graph->node_count());
     for (const Node* node : kernel_nodes(*graph)) {
       PreparedKernel kernel = maker.make(*node);
-      workspaces[node] = kernel.workspace_bytes;
+      if (kernel.workspace_bytes != 0) workspaces[node] = kernel.workspace_bytes;
       kernels[node] = std::move(kernel);
     }
     maker.refuse_missing();

@@ -9,6 +9,13 @@
 namespace graft {
 namespace {
 
+/// Of a value whose shape is known. Makes no Shape.
+std::int64_t element_count(const Value& value) {
+  std::int64_t count = 1;
+  for (const Dim& dim : *value.shape()) count *= dim.value();
+  return count;
+}
+
 /// Walks the nodes in order and gives each output a storage.
 class Assigner {
  public:
@@ -18,6 +25,7 @@ class Assigner {
     for (const Value* initializer : graph_.initializers()) {
       add(initializer, {.place = Storage::Place::initializer, .initializer = initializer});
     }
+    map_.of_value.reserve(last_read_.size());
     int input_index = 0;
     for (const Value* input : passes::required_inputs(graph_)) {
       add(input, {.place = Storage::Place::input, .input_index = input_index++});
@@ -48,7 +56,9 @@ class Assigner {
   /// last_read_[value]: the step of its last reader, views followed to theirs; the end for outputs.
   void count_last_reads() {
     int step = 0;
+    last_read_.reserve(graph_.node_count() + graph_.initializers().size());
     std::vector<std::pair<const Node*, int>> steps;
+    steps.reserve(graph_.node_count());
     for (const auto& node : graph_.nodes()) {
       steps.emplace_back(node.get(), step);
       if (!is_view(*node)) ++step;
@@ -117,8 +127,8 @@ class Assigner {
     const Storage& storage = map_.storages[static_cast<std::size_t>(index)];
     // As many bytes in fewer elements: those of the input are read again and again.
     if (storage.place != Storage::Place::arena || storage.last > step ||
-        input->known_shape().size() != output.known_shape().size() ||
-        input->bytes() != output.bytes() || storage.bytes != output.bytes()) {
+        input->bytes() != output.bytes() || storage.bytes != output.bytes() ||
+        element_count(*input) != element_count(output)) {
       return false;
     }
     // Another operand or an earlier output in the same memory would be overwritten while read.

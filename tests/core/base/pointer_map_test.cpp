@@ -41,5 +41,29 @@ TEST(PointerMapTest, GrowsWithManyKeys) {
   }
 }
 
+TEST(PointerMapTest, KeepsItsEntriesWhenItMakesRoom) {
+  const std::vector<int> keys(100);
+  PointerMap<int, int> map;
+  map.reserve(0);
+  EXPECT_FALSE(map.contains(&keys[0]));
+  map[&keys[0]] = 7;
+  map.reserve(keys.size());
+  EXPECT_EQ(map.at(&keys[0]), 7);
+  const int* const first = map.find(&keys[0]);
+  for (const int& key : keys) map[&key] += 1;
+  EXPECT_EQ(map.find(&keys[0]), first);
+  EXPECT_EQ(map.size(), keys.size());
+}
+
+TEST(PointerMapTest, OfNothingButKeysIsASet) {
+  const std::vector<int> keys(2);
+  PointerSet<int> set;
+  EXPECT_TRUE(set.try_emplace(&keys[0]).is_new);
+  EXPECT_FALSE(set.try_emplace(&keys[0]).is_new);
+  EXPECT_FALSE(set.contains(&keys[1]));
+  EXPECT_FALSE(set.contains(nullptr));
+  EXPECT_EQ(set.size(), 1U);
+}
+
 }  // namespace
 }  // namespace graft
