@@ -24,16 +24,6 @@ using WidePart = std::conditional_t<std::is_floating_point_v<T>, T, std::uint64_
 template <class T>
 using WideAcc = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
 
-/// An accumulator as the number it stands for.
-template <class T, class Acc>
-auto signed_value(Acc total) {
-  if constexpr (std::is_signed_v<T> && std::is_integral_v<T>) {
-    return static_cast<std::int64_t>(total);
-  } else {
-    return total;
-  }
-}
-
 template <class T>
 struct Sum {
   using Loop = Sum;
@@ -64,11 +54,12 @@ struct Sum {
 template <class T>
 struct Mean : Sum<T> {
   static T finish(typename Sum<T>::Acc total, std::int64_t count, T) {
-    const auto sum = signed_value<T>(total);
     if constexpr (std::is_integral_v<T>) {
-      return count == 0 ? T{0} : static_cast<T>(sum / static_cast<decltype(sum)>(count));
+      using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+      return count == 0 ? T{0}
+                        : static_cast<T>(static_cast<Wide>(total) / static_cast<Wide>(count));
     } else {
-      return static_cast<T>(sum / static_cast<double>(count));
+      return static_cast<T>(total / static_cast<double>(count));
     }
   }
 };
