@@ -53,9 +53,7 @@ class Repeated {
     if (step_ == 1) return;
     std::fill_n(copies_, std::min(count, kCopies), *elements_);
   }
-  Operand<T, true> from(std::int64_t i) const {
-    return {step_ == 1 ? elements_ + i : static_cast<const T*>(copies_)};
-  }
+  const T* from(std::int64_t i) const { return step_ == 1 ? elements_ + i : copies_; }
 
  private:
   const T* elements_;
@@ -71,13 +69,25 @@ void apply_run(std::int64_t count, R* y, const Function& function, Operands... x
   for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(function(x[i]...));
 }
 
-/// One loop for operands that all move, also for those that stand still, as copies. Floats have
-/// loops of their own for one operand among several that stands still.
+/// Of operands that all move: one loop, called from several places.
+template <class R, class... Ts, class Function>
+[[gnu::noinline]] void apply_moving(std::int64_t count, R* y, Function function, const Ts*... x) {
+  apply_run(count, y, function, Operand<Ts, true>{x}...);
+}
+
+/// Operands that stand still serve the loop as copies. Floats have loops of their own for one
+/// operand that stands still beside others that move. Where none moves, one result is all.
 template <class R, class... Ts, class Function, std::size_t... k>
 void apply(std::int64_t count, std::span<const RunOperand> x, R* y, const Function& function,
            std::index_sequence<k...>) {
   const int still_count = ((x[k].step == 0 ? 1 : 0) + ...);
-  if constexpr ((std::is_floating_point_v<Ts> || ...)) {
+  if (still_count == 0 || still_count == sizeof...(Ts)) {
+    const std::int64_t computed = still_count == 0 ? count : std::min<std::int64_t>(count, 1);
+    apply_moving(computed, y, function, static_cast<const Ts*>(x[k].elements)...);
+    if (computed < count) std::fill_n(y + computed, count - computed, *y);
+    return;
+  }
+  if constexpr ((std::is_floating_point_v<Ts> || ...) && sizeof...(Ts) > 1) {
     if (still_count == 1) {
       const auto all_but = [&]<std::size_t still>(std::integral_constant<std::size_t, still>) {
         apply_run(count, y, function,
@@ -87,23 +97,16 @@ void apply(std::int64_t count, std::span<const RunOperand> x, R* y, const Functi
       return;
     }
   }
-  const std::int64_t piece = still_count == 0 ? count : Repeated<R>::kCopies;
-  const auto run = [&](const auto&... operands) {
-    for (std::int64_t first = 0; first < count; first += piece) {
-      apply_run(std::min(piece, count - first), y + first, function, operands.from(first)...);
-    }
-  };
-  run(Repeated<Ts>(x[k], count)...);
-}
-
-/// Of one operand: where it stands still, one result is all.
-template <class R, class T, class Function>
-void apply(std::int64_t count, std::span<const RunOperand> x, R* y, const Function& function,
-           std::index_sequence<0>) {
-  const bool moves = x[0].step != 0;
-  apply_run(moves ? count : std::min<std::int64_t>(count, 1), y, function,
-            Operand<T, true>{static_cast<const T*>(x[0].elements)});
-  if (!moves && count > 1) std::fill_n(y + 1, count - 1, *y);
+  if constexpr (sizeof...(Ts) > 1) {
+    constexpr std::int64_t kCopies = Repeated<R>::kCopies;
+    const auto run = [&](const auto&... operands) {
+      for (std::int64_t first = 0; first < count; first += kCopies) {
+        apply_moving(std::min(kCopies, count - first), y + first, function,
+                     operands.from(first)...);
+      }
+    };
+    run(Repeated<Ts>(x[k], count)...);
+  }
 }
 
 }  // namespace detail
