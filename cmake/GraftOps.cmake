@@ -99,6 +99,9 @@ std::span<const KernelSet> kernel_sets() {
 ")
   graft_add_rows(${row_sources})
   target_sources(graft_ops PRIVATE "${generated}" "${first_file}")
+  if(NOT GRAFT_MODELS)  # as in graft_add_rows
+    graft_join_root()
+  endif()
   foreach(isa IN LISTS isas)
     graft_write_kernel_set(${isa} file)
     graft_add_isa(${isa} ${file} ${set_sources})
@@ -122,6 +125,16 @@ function(graft_add_rows)
   get_target_property(libraries graft_ops LINK_LIBRARIES)
   target_link_libraries(graft_rows PRIVATE ${libraries})
   target_sources(graft_ops PRIVATE $<TARGET_OBJECTS:graft_rows>)
+endfunction()
+
+# graft_join_root(): lets graft_unity take the root's files of graft_ops, which hold no kernels, and no
+# others.
+function(graft_join_root)
+  get_target_property(alone graft_ops SOURCES)
+  list(FILTER alone EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/[a-z0-9_]+\\.cpp$")
+  list(APPEND alone "${CMAKE_CURRENT_SOURCE_DIR}/as_f32.cpp")
+  set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  graft_unity(graft_ops)
 endfunction()
 
 # graft_write_kernel_set(<isa> <variable>): writes the file that holds one set of kernels.

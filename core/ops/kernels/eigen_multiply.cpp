@@ -3,7 +3,9 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cassert>
+#include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "core/base/parallel.h"
@@ -11,8 +13,8 @@
 namespace graft {
 namespace {
 
-/// On the calling thread.
-template <class T>
+/// On the calling thread, of floats.
+template <std::floating_point T>
 void multiply_here(const ProductSpec& p, T alpha, const T* a_data, const T* b_data, T* c_data) {
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Steps = Eigen::OuterStride<>;
@@ -20,13 +22,11 @@ void multiply_here(const ProductSpec& p, T alpha, const T* a_data, const T* b_da
   if (!p.adds) c.setZero();
   if (p.k == 0) return;
   const auto add = [&](const auto& a, const auto& b) {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (alpha != T{1}) {
-        c.noalias() += alpha * (a * b);
-        return;
-      }
+    if (alpha != T{1}) {
+      c.noalias() += alpha * (a * b);
+    } else {
+      c.noalias() += a * b;
     }
-    c.noalias() += a * b;
   };
   const Eigen::Map<const Matrix, 0, Steps> a(a_data, p.transposes_a ? p.k : p.m,
                                              p.transposes_a ? p.m : p.k, Steps(p.lda));
@@ -41,6 +41,63 @@ void multiply_here(const ProductSpec& p, T alpha, const T* a_data, const T* b_da
   } else {
     add(a, b);
   }
+}
+
+/// c += a b for a whose rows, and b whose columns, are contiguous.
+template <class T>
+void add_dots(const ProductSpec& p, const T* a, const T* b, T* c) {
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      T sum{0};
+      for (std::int64_t k = 0; k < p.k; ++k) sum += a[i * p.lda + k] * b[j * p.ldb + k];
+      c[i * p.ldc + j] += sum;
+    }
+  }
+}
+
+/// c += a b, a block of b after the other times each row of a. Blocks have one width, also at the
+/// edge, and their sums stay in registers.
+template <class T>
+void add_blocks(const ProductSpec& p, const T* a, const T* b, T* c) {
+  using Numbers [[gnu::vector_size(64)]] = T;
+  constexpr std::int64_t kVectors = 4;
+  constexpr std::int64_t kColumns = kVectors * sizeof(Numbers) / sizeof(T);
+  constexpr std::int64_t kDepth = 64;
+  const std::int64_t row_step = p.transposes_b ? 1 : p.ldb;
+  const std::int64_t column_step = p.transposes_b ? p.ldb : 1;
+  T row[kColumns]{};
+  Numbers block[kDepth][kVectors];
+  for (std::int64_t column = 0; column < p.n; column += kColumns) {
+    const std::int64_t width = std::min(kColumns, p.n - column);
+    for (std::int64_t first = 0; first < p.k; first += kDepth) {
+      const std::int64_t depth = std::min(kDepth, p.k - first);
+      for (std::int64_t k = 0; k < depth; ++k) {
+        const T* const from = b + (first + k) * row_step + column * column_step;
+        for (std::int64_t j = 0; j < width; ++j) row[j] = from[j * column_step];
+        std::memcpy(block[k], row, sizeof(row));
+      }
+      for (std::int64_t i = 0; i < p.m; ++i) {
+        Numbers sums[kVectors]{};
+        for (std::int64_t k = 0; k < depth; ++k) {
+          const std::int64_t at = first + k;
+          const T factor = p.transposes_a ? a[at * p.lda + i] : a[i * p.lda + at];
+          for (std::int64_t v = 0; v < kVectors; ++v) sums[v] += factor * block[k][v];
+        }
+        std::memcpy(row, sums, sizeof(row));
+        T* const to = c + i * p.ldc + column;
+        for (std::int64_t j = 0; j < width; ++j) to[j] += row[j];
+      }
+    }
+  }
+}
+
+/// On the calling thread, of integers: their sums may be taken in any order, and Eigen's products
+/// of them take 10 s to compile.
+template <std::unsigned_integral T>
+void multiply_here(const ProductSpec& p, T /*alpha*/, const T* a, const T* b, T* c) {
+  for (std::int64_t i = 0; i < p.m && !p.adds; ++i) std::fill_n(c + i * p.ldc, p.n, T{0});
+  const bool has_contiguous_columns = p.transposes_b || (p.n == 1 && p.ldb == 1);
+  has_contiguous_columns && !p.transposes_a ? add_dots(p, a, b, c) : add_blocks(p, a, b, c);
 }
 
 }  // namespace

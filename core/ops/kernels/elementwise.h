@@ -1,6 +1,5 @@
 #pragma once
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -9,13 +8,9 @@
 
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/width.h"
 
 namespace graft {
-
-template <class T>
-using ArrayMap = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
-template <class T>
-using ConstArrayMap = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
 
 /// `x` as a type whose arithmetic wraps round: an unsigned type of at least 32 bits for an integer,
 /// itself for a float. Signed overflow, also that of promoted small types, has no value in C++.
@@ -46,11 +41,24 @@ struct Operand<T, false> {
   T operator[](std::int64_t) const { return value; }
 };
 
+/// An operand that moves, or one that stands still as many copies of it, which serve for every
+/// `kCopies` elements of the run.
 template <class T>
-struct StridedOperand {
-  const T* elements;
-  std::int64_t step;
-  T operator[](std::int64_t i) const { return elements[i * step]; }
+class Repeated {
+ public:
+  static constexpr std::int64_t kCopies = 256;
+
+  Repeated(const RunOperand& x, std::int64_t count)
+      : elements_(static_cast<const T*>(x.elements)), step_(x.step) {
+    if (step_ == 1) return;
+    std::fill_n(copies_, std::min(count, kCopies), *elements_);
+  }
+  const T* from(std::int64_t i) const { return step_ == 1 ? elements_ + i : copies_; }
+
+ private:
+  const T* elements_;
+  std::int64_t step_;
+  T copies_[kCopies];
 };
 
 /// The output may be one buffer with an input: element i is read before it is written, and no
@@ -61,32 +69,44 @@ void apply_run(std::int64_t count, R* y, const Function& function, Operands... x
   for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(function(x[i]...));
 }
 
-/// Loops of their own for the frequent cases: all operands move, and, for floats only, since each
-/// of these loops costs time to compile, all but one.
+/// Of operands that all move: one loop, called from several places.
+template <class R, class... Ts, class Function>
+[[gnu::noinline]] void apply_moving(std::int64_t count, R* y, Function function, const Ts*... x) {
+  apply_run(count, y, function, Operand<Ts, true>{x}...);
+}
+
+/// Operands that stand still serve the loop as copies. Floats have loops of their own for one
+/// operand that stands still beside others that move. Where none moves, one result is all.
 template <class R, class... Ts, class Function, std::size_t... k>
-void apply(std::int64_t count, std::span<const RunOperand> x, void* y, const Function& function,
+void apply(std::int64_t count, std::span<const RunOperand> x, R* y, const Function& function,
            std::index_sequence<k...>) {
-  R* const results = static_cast<R*>(y);
   const int still_count = ((x[k].step == 0 ? 1 : 0) + ...);
-  const auto elements = [&]<class T>(std::size_t i, std::type_identity<T>) {
-    return static_cast<const T*>(x[i].elements);
-  };
-  if (still_count == 0) {
-    return apply_run(count, results, function,
-                     Operand<Ts, true>{elements(k, std::type_identity<Ts>{})}...);
+  if (still_count == 0 || still_count == sizeof...(Ts)) {
+    const std::int64_t computed = still_count == 0 ? count : std::min<std::int64_t>(count, 1);
+    apply_moving(computed, y, function, static_cast<const Ts*>(x[k].elements)...);
+    if (computed < count) std::fill_n(y + computed, count - computed, *y);
+    return;
   }
-  if constexpr ((std::is_floating_point_v<Ts> || ...)) {
+  if constexpr ((std::is_floating_point_v<Ts> || ...) && sizeof...(Ts) > 1) {
     if (still_count == 1) {
       const auto all_but = [&]<std::size_t still>(std::integral_constant<std::size_t, still>) {
-        apply_run(count, results, function,
-                  Operand<Ts, k != still>{elements(k, std::type_identity<Ts>{})}...);
+        apply_run(count, y, function,
+                  Operand<Ts, k != still>{static_cast<const Ts*>(x[k].elements)}...);
       };
       ((x[k].step == 0 ? all_but(std::integral_constant<std::size_t, k>{}) : void()), ...);
       return;
     }
   }
-  apply_run(count, results, function,
-            StridedOperand<Ts>{elements(k, std::type_identity<Ts>{}), x[k].step}...);
+  if constexpr (sizeof...(Ts) > 1) {
+    constexpr std::int64_t kCopies = Repeated<R>::kCopies;
+    const auto run = [&](const auto&... operands) {
+      for (std::int64_t first = 0; first < count; first += kCopies) {
+        apply_moving(std::min(kCopies, count - first), y + first, function,
+                     operands.from(first)...);
+      }
+    };
+    run(Repeated<Ts>(x[k], count)...);
+  }
 }
 
 }  // namespace detail
@@ -97,7 +117,8 @@ void apply(std::int64_t count, std::span<const RunOperand> x, void* y, const Fun
 template <class R, class... Ts, class Function>
 void apply_to_run(std::int64_t count, std::span<const RunOperand> x, void* y,
                   const Function& function) {
-  detail::apply<R, Ts...>(count, x, y, function, std::make_index_sequence<sizeof...(Ts)>{});
+  detail::apply<R, Ts...>(count, x, static_cast<R*>(y), function,
+                          std::make_index_sequence<sizeof...(Ts)>{});
 }
 
 /// The same, prepared.

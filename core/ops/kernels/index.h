@@ -19,4 +19,30 @@ bool visit_index(const KernelRequest& request, int input, Visitor&& visitor) {
   return visit_dtype(TypeList<std::int64_t, std::int32_t>{}, request.dtype(input), visitor);
 }
 
+/// An index input of a kernel that is compiled once for both types.
+class IndexInput {
+ public:
+  IndexInput(const KernelRequest& request, int input)
+      : input_(static_cast<std::size_t>(input)), is_short_(request.dtype(input) == DType::i32) {}
+
+  /// Reads index i of a call.
+  class Values {
+   public:
+    Values(const void* data, bool is_short) : data_(data), is_short_(is_short) {}
+    std::int64_t operator[](std::int64_t i) const {
+      return is_short_ ? static_cast<const std::int32_t*>(data_)[i]
+                       : static_cast<const std::int64_t*>(data_)[i];
+    }
+
+   private:
+    const void* data_;
+    bool is_short_;
+  };
+  Values of(const KernelArgs& args) const { return {args.inputs[input_], is_short_}; }
+
+ private:
+  std::size_t input_;
+  bool is_short_;
+};
+
 }  // namespace graft

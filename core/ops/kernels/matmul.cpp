@@ -1,9 +1,7 @@
-#include <Eigen/Core>
-
+#include "core/ops/kernels/matmul.h"
 #include "core/base/machine.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/elementwise.h"
-#include "core/ops/kernels/matmul.h"
 #include "core/ops/kernels/product.h"
 #include "core/ops/kernels/strided.h"
 
@@ -84,7 +82,8 @@ Kernel fill_with_c(const KernelRequest& request, float beta) {
     if (args.inputs[2] != args.outputs[0]) copy.run(args.output<T>(), args.input<T>(2));
     if (beta == 1.0F) return;
     parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
-      ArrayMap<T>(args.output<T>() + first, last - first) *= static_cast<T>(beta);
+      T* const out = args.output<T>();
+      for (std::int64_t i = first; i < last; ++i) out[i] *= static_cast<T>(beta);
     });
   };
 }

@@ -2,15 +2,24 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 
 #include "core/ops/kernels/reduce_ops.h"
 
 namespace graft {
 
-/// Reduces n contiguous elements, in an order that depends on n alone: lanes side by side within a
+/// Reduces n contiguous integers.
+template <class Op, std::integral T>
+typename Op::Acc reduce_row(const T* x, std::int64_t n, T /*shift*/) {
+  auto total = Op::template identity<typename Op::Acc>();
+  for (std::int64_t i = 0; i < n; ++i) total = Op::combine_one(total, Op::map_one(x[i]));
+  return total;
+}
+
+/// Reduces n contiguous floats, in an order that depends on n alone: lanes side by side within a
 /// block, blocks in the wide accumulator.
-template <class Op, class T>
+template <class Op, std::floating_point T>
 typename Op::Acc reduce_row(const T* x, std::int64_t n, T shift) {
   using Part = typename Op::Part;
   constexpr int kLanes = 64;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core/base/dtype.h"
 
@@ -30,6 +31,29 @@ bool visit_width(DType dtype, Visitor&& visitor) {
     default:
       return false;
   }
+}
+
+/// Bytes of an element that moves by itself: 0 of packed types and strings.
+inline std::int64_t width_of(DType dtype) {
+  std::int64_t width = 0;
+  visit_width(dtype, [&]<class T>() { width = sizeof(T); });
+  return width;
+}
+
+/// The types of a TypeList, where signed and unsigned integers of one width are visited as one, the
+/// unsigned one: for what gives the same bits of both.
+template <class Types>
+struct Signless {};
+
+template <class Types, class Visitor>
+bool visit_dtype(Signless<Types>, DType dtype, Visitor&& visitor) {
+  return visit_dtype(Types{}, dtype, [&]<class T>() {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      visitor.template operator()<std::make_unsigned_t<T>>();
+    } else {
+      visitor.template operator()<T>();
+    }
+  });
 }
 
 }  // namespace graft

@@ -17,19 +17,19 @@ T divide(T a, T b) {
 }
 
 RunFunction make_add(const KernelRequest& request) {
-  return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
+  return dispatch_binary(Signless<NumericTypes>{}, request, []<class T>(T a, T b) {
     return static_cast<T>(wrapping(a) + wrapping(b));
   });
 }
 
 RunFunction make_sub(const KernelRequest& request) {
-  return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
+  return dispatch_binary(Signless<NumericTypes>{}, request, []<class T>(T a, T b) {
     return static_cast<T>(wrapping(a) - wrapping(b));
   });
 }
 
 RunFunction make_mul(const KernelRequest& request) {
-  return dispatch_binary(NumericTypes{}, request, []<class T>(T a, T b) {
+  return dispatch_binary(Signless<NumericTypes>{}, request, []<class T>(T a, T b) {
     return static_cast<T>(wrapping(a) * wrapping(b));
   });
 }

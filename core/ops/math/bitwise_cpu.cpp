@@ -25,24 +25,24 @@ T shift_right(T x, T amount) {
 }
 
 RunFunction make_and(const KernelRequest& request) {
-  return dispatch_binary(IntegerTypes{}, request, [](auto a, auto b) { return a & b; });
+  return dispatch_binary(Signless<IntegerTypes>{}, request, [](auto a, auto b) { return a & b; });
 }
 
 RunFunction make_or(const KernelRequest& request) {
-  return dispatch_binary(IntegerTypes{}, request, [](auto a, auto b) { return a | b; });
+  return dispatch_binary(Signless<IntegerTypes>{}, request, [](auto a, auto b) { return a | b; });
 }
 
 RunFunction make_xor(const KernelRequest& request) {
-  return dispatch_binary(IntegerTypes{}, request, [](auto a, auto b) { return a ^ b; });
+  return dispatch_binary(Signless<IntegerTypes>{}, request, [](auto a, auto b) { return a ^ b; });
 }
 
 RunFunction make_not(const KernelRequest& request) {
-  return dispatch_unary(IntegerTypes{}, request, [](auto x) { return ~x; });
+  return dispatch_unary(Signless<IntegerTypes>{}, request, [](auto x) { return ~x; });
 }
 
 RunFunction make_shift(const KernelRequest& request) {
   if (request.attributes().get_string("direction", "") == "LEFT") {
-    return dispatch_binary(IntegerTypes{}, request,
+    return dispatch_binary(Signless<IntegerTypes>{}, request,
                            []<class T>(T x, T amount) { return shift_left(x, amount); });
   }
   return dispatch_binary(IntegerTypes{}, request,

@@ -63,21 +63,32 @@ RunFunction make_cast_run(const KernelRequest& request) {
   return run;
 }
 
+using ConvertRange = void (*)(const void* x, std::int64_t first, std::int64_t last, void* y);
+
+template <class From, class To>
+void convert_range(const void* x, std::int64_t first, std::int64_t last, void* y) {
+  const auto* const from = static_cast<const From*>(x);
+  std::transform(from + first, from + last, static_cast<To*>(y) + first,
+                 [](From value) { return convert<To>(value); });
+}
+
+/// An integer becomes the same bits with and without a sign.
+template <class From>
+using Targets = std::conditional_t<std::is_integral_v<From>, Signless<AllTypes>, AllTypes>;
+
 /// Cast and CastLike: the output's type says what to convert to.
 Kernel make_cast(KernelRequest& request) {
-  const std::int64_t size = request.output().shape.size();
-  Kernel kernel;
+  ConvertRange range = nullptr;
   visit_dtype(AllTypes{}, request.dtype(), [&]<class From>() {
-    visit_dtype(AllTypes{}, request.output().dtype, [&]<class To>() {
-      kernel = [size](const KernelArgs& args) {
-        parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
-          std::transform(args.input<From>(0) + first, args.input<From>(0) + last,
-                         args.output<To>() + first, [](From x) { return convert<To>(x); });
-        });
-      };
-    });
+    visit_dtype(Targets<From>{}, request.output().dtype,
+                [&]<class To>() { range = convert_range<From, To>; });
   });
-  return kernel;
+  if (range == nullptr) return {};
+  return [range, size = request.output().shape.size()](const KernelArgs& args) {
+    parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
+      range(args.inputs[0], first, last, args.outputs[0]);
+    });
+  };
 }
 
 }  // namespace

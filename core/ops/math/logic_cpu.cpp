@@ -8,12 +8,26 @@
 namespace graft {
 namespace {
 
-/// A comparison of numbers, from a stateless lambda.
-template <class Function>
-KernelDef comparison(std::string_view op, Function) {
-  return {.op = op, .name = "plain", .make_run = [](const KernelRequest& request) {
-            return dispatch_compare(NumericTypes{}, request, Function{});
-          }};
+RunFunction make_equal(const KernelRequest& request) {
+  return dispatch_compare(Signless<NumericTypes>{}, request, [](auto a, auto b) { return a == b; });
+}
+
+RunFunction make_less(const KernelRequest& request) {
+  return dispatch_compare(NumericTypes{}, request, [](auto a, auto b) { return a < b; });
+}
+
+RunFunction make_less_or_equal(const KernelRequest& request) {
+  return dispatch_compare(NumericTypes{}, request, [](auto a, auto b) { return a <= b; });
+}
+
+/// Of the operands in the other order.
+template <RunFunction (*make)(const KernelRequest&)>
+RunFunction make_turned(const KernelRequest& request) {
+  const RunFunction run = make(request);
+  if (!run) return {};
+  return [run](std::int64_t count, std::span<const RunOperand> x, void* y) {
+    run(count, std::array{x[1], x[0]}, y);
+  };
 }
 
 /// Logic on bytes: a file may hold any byte in a bool tensor, and all but 0 are true.
@@ -59,12 +73,13 @@ RunFunction make_where(const KernelRequest& request) {
 }  // namespace
 
 void register_logic_cpu(KernelRegistry& registry) {
-  registry.add(comparison("Equal", [](auto a, auto b) { return a == b; }));
+  registry.add({.op = "Equal", .name = "plain", .make_run = make_equal});
   registry.add(logical("Equal", [](bool a, bool b) { return a == b; }));
-  registry.add(comparison("Less", [](auto a, auto b) { return a < b; }));
-  registry.add(comparison("LessOrEqual", [](auto a, auto b) { return a <= b; }));
-  registry.add(comparison("Greater", [](auto a, auto b) { return a > b; }));
-  registry.add(comparison("GreaterOrEqual", [](auto a, auto b) { return a >= b; }));
+  registry.add({.op = "Less", .name = "plain", .make_run = make_less});
+  registry.add({.op = "LessOrEqual", .name = "plain", .make_run = make_less_or_equal});
+  registry.add({.op = "Greater", .name = "plain", .make_run = make_turned<make_less>});
+  registry.add(
+      {.op = "GreaterOrEqual", .name = "plain", .make_run = make_turned<make_less_or_equal>});
   registry.add(logical("And", [](bool a, bool b) { return a && b; }));
   registry.add(logical("Or", [](bool a, bool b) { return a || b; }));
   registry.add(logical("Xor", [](bool a, bool b) { return a != b; }));

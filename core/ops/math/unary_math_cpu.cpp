@@ -15,17 +15,18 @@ KernelDef float_kernel(std::string_view op, Function) {
           }};
 }
 
-template <class Function>
+template <class Types = NumericTypes, class Function>
 KernelDef numeric_kernel(std::string_view op, Function) {
   return {.op = op, .name = "plain", .make_run = [](const KernelRequest& request) {
-            return dispatch_unary(NumericTypes{}, request, Function{});
+            return dispatch_unary(Types{}, request, Function{});
           }};
 }
 
 }  // namespace
 
 void register_unary_math_cpu(KernelRegistry& registry) {
-  registry.add(numeric_kernel("Neg", []<class T>(T x) { return static_cast<T>(-wrapping(x)); }));
+  registry.add(numeric_kernel<Signless<NumericTypes>>(
+      "Neg", []<class T>(T x) { return static_cast<T>(-wrapping(x)); }));
   registry.add(numeric_kernel("Abs", []<class T>(T x) {
     if constexpr (std::is_floating_point_v<T>) {
       return std::abs(x);

@@ -17,18 +17,19 @@ int axis_of(const KernelRequest& request, int rank) {
   return normalize_axis(request.attributes().get_int("axis", 0), rank, request.node().label());
 }
 
-template <class T, class Index>
-void gather(const GatherLayout& layout, const T* data, const Index* indices, T* y) {
-  const std::int64_t inner = layout.inner;
+/// `width`: bytes of an element.
+void gather(const GatherLayout& layout, std::int64_t width, const std::byte* data,
+            const IndexInput::Values& indices, std::byte* y) {
+  const std::int64_t row_bytes = layout.inner * width;
   const auto copy_rows = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
-    const T* const from = data + outer * layout.dim * inner;
-    T* to = y + (outer * layout.count + first) * inner;
-    for (std::int64_t i = first; i < last; ++i, to += inner) {
-      const std::int64_t row = clamp_index(static_cast<std::int64_t>(indices[i]), layout.dim);
-      std::memcpy(to, from + row * inner, static_cast<std::size_t>(inner) * sizeof(T));
+    const std::byte* const from = data + outer * layout.dim * row_bytes;
+    std::byte* to = y + (outer * layout.count + first) * row_bytes;
+    for (std::int64_t i = first; i < last; ++i, to += row_bytes) {
+      const std::int64_t row = clamp_index(indices[i], layout.dim);
+      std::memcpy(to, from + row * row_bytes, static_cast<std::size_t>(row_bytes));
     }
   };
-  parallel_for(layout.outer * layout.count, kElementwiseGrain / inner + 1,
+  parallel_for(layout.outer * layout.count, kElementwiseGrain / layout.inner + 1,
                [&](std::int64_t first, std::int64_t last) {
                  for (std::int64_t row = first; row < last;) {
                    const std::int64_t outer = row / layout.count;
@@ -44,28 +45,26 @@ Kernel make_gather(KernelRequest& request) {
   const Shape& data = request.shape();
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
   const GatherLayout layout(data, axis_of(request, data.rank()), request.shape(1));
-  Kernel kernel;
-  visit_width(request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      kernel = [layout](const KernelArgs& args) {
-        gather(layout, args.input<T>(0), args.input<Index>(1), args.output<T>());
-      };
-    });
-  });
-  return kernel;
+  const std::int64_t width = width_of(request.dtype());
+  if (width == 0) return {};
+  return [layout, width, index = IndexInput(request, 1)](const KernelArgs& args) {
+    gather(layout, width, args.input<std::byte>(0), index.of(args), args.output<std::byte>());
+  };
 }
 
 /// Each thread owns some columns of the result, or some outer slices when there are few columns,
 /// and adds up all rows there in order: the same bits for any number of threads.
-template <class T, class Index>
-void gather_grad(const GatherLayout& layout, const T* dy, const Index* indices, T* dx) {
+template <class T>
+void gather_grad(const GatherLayout& layout, const T* dy, const IndexInput::Values& indices,
+                 T* dx) {
   const auto add_columns = [&](std::int64_t outer, std::int64_t first, std::int64_t last) {
     T* const to = dx + outer * layout.dim * layout.inner;
     const T* from = dy + outer * layout.count * layout.inner;
     for (std::int64_t i = 0; i < layout.count; ++i, from += layout.inner) {
-      const std::int64_t row = clamp_index(static_cast<std::int64_t>(indices[i]), layout.dim);
-      ArrayMap<T>(to + row * layout.inner + first, last - first) +=
-          ConstArrayMap<T>(from + first, last - first);
+      const std::int64_t row = clamp_index(indices[i], layout.dim);
+      T* const sum = to + row * layout.inner;
+#pragma omp simd
+      for (std::int64_t j = first; j < last; ++j) sum[j] += from[j];
     }
   };
   // Zeros first, in long runs: columns of a wide table would be filled in short ones.
@@ -89,13 +88,12 @@ Kernel make_gather_grad(KernelRequest& request) {
   if (dx.size() == 0) return [](const KernelArgs&) {};
   const auto axis = static_cast<int>(request.attributes().get_int("axis", 0));
   const GatherLayout layout(dx, axis, request.shape(1));
+  const IndexInput index(request, 1);
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      kernel = [layout](const KernelArgs& args) {
-        gather_grad(layout, args.input<T>(0), args.input<Index>(1), args.output<T>());
-      };
-    });
+    kernel = [layout, index](const KernelArgs& args) {
+      gather_grad(layout, args.input<T>(0), index.of(args), args.output<T>());
+    };
   });
   return kernel;
 }
@@ -131,28 +129,28 @@ Kernel make_gather_elements(KernelRequest& request) {
   const std::int64_t size = request.output().shape.size();
   if (size == 0) return [](const KernelArgs&) {};
   const ElementMap map(request.shape(1), data, axis_of(request, data.rank()));
+  const IndexInput index(request, 1);
   Kernel kernel;
   visit_width(request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      kernel = [map, size](const KernelArgs& args) {
-        parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
-          for (std::int64_t i = first; i < last; ++i) {
-            args.output<T>()[i] = args.input<T>(0)[map(i, args.input<Index>(1)[i])];
-          }
-        });
-      };
-    });
+    kernel = [map, index, size](const KernelArgs& args) {
+      const IndexInput::Values indices = index.of(args);
+      parallel_for(size, kElementwiseGrain, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t i = first; i < last; ++i) {
+          args.output<T>()[i] = args.input<T>(0)[map(i, indices[i])];
+        }
+      });
+    };
   });
   return kernel;
 }
 
 /// Updates go in their order, on one thread: those of one place follow one another.
-template <class T, class Index>
+template <class T>
 Kernel scatter_elements_kernel(const KernelRequest& request) {
   const Shape& data = request.shape();
   const ElementMap map(request.shape(1), data, axis_of(request, data.rank()));
   const ScatterReduction reduction = reduction_of(request);
-  return [map, reduction, size = data.size(),
+  return [map, reduction, index = IndexInput(request, 1), size = data.size(),
           count = request.shape(1).size()](const KernelArgs& args) {
     T* const y = args.output<T>();
     if (args.inputs[0] != y) {
@@ -160,8 +158,9 @@ Kernel scatter_elements_kernel(const KernelRequest& request) {
         std::copy(args.input<T>(0) + first, args.input<T>(0) + last, y + first);
       });
     }
+    const IndexInput::Values indices = index.of(args);
     for (std::int64_t i = 0; i < count; ++i) {
-      T& place = y[map(i, args.input<Index>(1)[i])];
+      T& place = y[map(i, indices[i])];
       place = combine(reduction, place, args.input<T>(2)[i]);
     }
   };
@@ -170,10 +169,8 @@ Kernel scatter_elements_kernel(const KernelRequest& request) {
 Kernel make_scatter_elements(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
   Kernel kernel;
-  visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
-    visit_index(request, 1,
-                [&]<class Index>() { kernel = scatter_elements_kernel<T, Index>(request); });
-  });
+  visit_dtype(NumericTypes{}, request.dtype(),
+              [&]<class T>() { kernel = scatter_elements_kernel<T>(request); });
   return kernel;
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstring>
+
 #include "core/base/machine.h"
 #include "core/ops/kernels/index.h"
 #include "core/ops/kernels/strided.h"
@@ -9,12 +12,12 @@ namespace graft {
 namespace {
 
 /// Where the slice that the tuple addresses begins.
-template <class Index>
-std::int64_t offset_of(const TupleLayout& layout, std::int64_t tuple, const Index* indices) {
+std::int64_t offset_of(const TupleLayout& layout, std::int64_t tuple,
+                       const IndexInput::Values& indices) {
   std::int64_t result = tuple / layout.batch_tuples * layout.batch_size;
-  const Index* const own = indices + tuple * static_cast<std::int64_t>(layout.dims.size());
+  std::int64_t own = tuple * static_cast<std::int64_t>(layout.dims.size());
   for (std::size_t i = 0; i < layout.dims.size(); ++i) {
-    const std::int64_t index = clamp_index(static_cast<std::int64_t>(own[i]), layout.dims[i]);
+    const std::int64_t index = clamp_index(indices[own++], layout.dims[i]);
     result += index * layout.strides[i];
   }
   return result;
@@ -27,29 +30,29 @@ int batch_dims_of(const KernelRequest& request) {
 Kernel make_gather_nd(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
   const TupleLayout layout(request.shape(), request.shape(1), batch_dims_of(request));
-  Kernel kernel;
-  visit_width(request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      kernel = [layout](const KernelArgs& args) {
-        parallel_for(layout.tuples, kElementwiseGrain / layout.slice + 1,
-                     [&](std::int64_t first, std::int64_t last) {
-                       for (std::int64_t i = first; i < last; ++i) {
-                         std::copy_n(args.input<T>(0) + offset_of(layout, i, args.input<Index>(1)),
-                                     layout.slice, args.output<T>() + i * layout.slice);
-                       }
-                     });
-      };
-    });
-  });
-  return kernel;
+  const std::int64_t width = width_of(request.dtype());
+  if (width == 0) return {};
+  return [layout, width, index = IndexInput(request, 1)](const KernelArgs& args) {
+    const IndexInput::Values indices = index.of(args);
+    const std::int64_t slice = layout.slice * width;
+    parallel_for(layout.tuples, kElementwiseGrain / layout.slice + 1,
+                 [&](std::int64_t first, std::int64_t last) {
+                   for (std::int64_t i = first; i < last; ++i) {
+                     const std::int64_t from = offset_of(layout, i, indices) * width;
+                     std::memcpy(args.output<std::byte>() + i * slice,
+                                 args.input<std::byte>(0) + from, static_cast<std::size_t>(slice));
+                   }
+                 });
+  };
 }
 
 /// y starts as `start(first, last)` writes its elements; then slices are combined into it in the
 /// order of the tuples. Each thread owns some slices of y and passes by the updates of others, so
 /// the bits are the same for any number of threads.
-template <class T, class Index, class Start>
-void scatter(const TupleLayout& layout, ScatterReduction reduction, const Index* indices,
-             const T* updates, T* y, std::int64_t size, Start&& start) {
+template <class T, class Start>
+void scatter(const TupleLayout& layout, ScatterReduction reduction,
+             const IndexInput::Values& indices, const T* updates, T* y, std::int64_t size,
+             Start&& start) {
   const std::int64_t slice = layout.slice;
   parallel_for(size / slice, kElementwiseGrain / slice + 1,
                [&](std::int64_t first, std::int64_t last) {
@@ -69,16 +72,14 @@ Kernel make_gather_nd_grad(KernelRequest& request) {
   const Shape& dx = request.output().shape;
   if (dx.size() == 0) return [](const KernelArgs&) {};
   const TupleLayout layout(dx, request.shape(1), batch_dims_of(request));
+  const IndexInput index(request, 1);
   Kernel kernel;
   visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      kernel = [layout, size = dx.size()](const KernelArgs& args) {
-        T* const y = args.output<T>();
-        scatter(
-            layout, ScatterReduction::add, args.input<Index>(1), args.input<T>(0), y, size,
-            [y](std::int64_t first, std::int64_t last) { std::fill(y + first, y + last, T{}); });
-      };
-    });
+    kernel = [layout, index, size = dx.size()](const KernelArgs& args) {
+      T* const y = args.output<T>();
+      scatter(layout, ScatterReduction::add, index.of(args), args.input<T>(0), y, size,
+              [y](std::int64_t first, std::int64_t last) { std::fill(y + first, y + last, T{}); });
+    };
   });
   return kernel;
 }
@@ -88,18 +89,17 @@ Kernel make_scatter_nd(KernelRequest& request) {
   if (data.size() == 0) return [](const KernelArgs&) {};
   const TupleLayout layout(data, request.shape(1), 0);
   const ScatterReduction reduction = reduction_of(request);
+  const IndexInput index(request, 1);
   Kernel kernel;
   visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
-    visit_index(request, 1, [&]<class Index>() {
-      kernel = [layout, reduction, size = data.size()](const KernelArgs& args) {
-        const T* const x = args.input<T>(0);
-        T* const y = args.output<T>();
-        scatter(layout, reduction, args.input<Index>(1), args.input<T>(2), y, size,
-                [x, y](std::int64_t first, std::int64_t last) {
-                  if (x != y) std::copy(x + first, x + last, y + first);
-                });
-      };
-    });
+    kernel = [layout, index, reduction, size = data.size()](const KernelArgs& args) {
+      const T* const x = args.input<T>(0);
+      T* const y = args.output<T>();
+      scatter(layout, reduction, index.of(args), args.input<T>(2), y, size,
+              [x, y](std::int64_t first, std::int64_t last) {
+                if (x != y) std::copy(x + first, x + last, y + first);
+              });
+    };
   });
   return kernel;
 }

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <span>
 
 #include "core/base/at.h"
+#include "core/ops/kernels/width.h"
 #include "core/ops/move/nonzero.h"
 #include "core/ops/registry.h"
 #include "core/tensor/slices.h"
@@ -11,8 +14,8 @@ namespace {
 
 std::vector<std::int64_t> positions_of_nonzeros(const Tensor& x) {
   std::vector<std::int64_t> positions;
-  const bool ok = visit_dtype(AllTypes{}, x.dtype(), [&]<class T>() {
-    const auto values = x.values<const T>();
+  const bool ok = visit_dtype(Signless<AllTypes>{}, x.dtype(), [&]<class T>() {
+    const std::span values(static_cast<const T*>(x.data()), static_cast<std::size_t>(x.size()));
     for (std::size_t i = 0; i < values.size(); ++i) {
       bool is_zero = false;
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
@@ -77,14 +80,14 @@ bool is_less(const T& a, const T& b) {
   }
 }
 
-/// The entries of one axis of a row-major tensor, compared element by element.
-template <class T>
-struct Entries {
-  const T* data;
-  std::int64_t outer, count, inner;
+/// Compares two entries of an axis: negative, 0 or positive.
+using CompareEntries = std::function<int(std::int64_t a, std::int64_t b)>;
 
-  /// Negative, 0 or positive.
-  int compare(std::int64_t a, std::int64_t b) const {
+/// Of the row-major tensor [outer, count, inner], element by element.
+template <class T>
+CompareEntries compare_entries(const T* data, std::int64_t outer, std::int64_t count,
+                               std::int64_t inner) {
+  return [=](std::int64_t a, std::int64_t b) {
     for (std::int64_t o = 0; o < outer; ++o) {
       const T* const left = data + (o * count + a) * inner;
       const T* const right = data + (o * count + b) * inner;
@@ -94,8 +97,8 @@ struct Entries {
       }
     }
     return 0;
-  }
-};
+  };
+}
 
 struct Groups {
   std::vector<std::int64_t> first;    // the first entry of each group
@@ -104,14 +107,13 @@ struct Groups {
 };
 
 /// Groups equal entries, in ascending order or in the order of their first entries.
-template <class T>
-Groups group(const Entries<T>& entries, bool sorted) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(entries.count));
+Groups group(std::int64_t count, const CompareEntries& compare, bool sorted) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::ranges::stable_sort(order, [&](auto a, auto b) { return entries.compare(a, b) < 0; });
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return compare(a, b) < 0; });
   std::vector<std::vector<std::int64_t>> members;
   for (const std::int64_t entry : order) {
-    const bool is_new = members.empty() || entries.compare(members.back().front(), entry) != 0;
+    const bool is_new = members.empty() || compare(members.back().front(), entry) != 0;
     if (is_new) members.emplace_back();
     members.back().push_back(entry);
   }
@@ -136,15 +138,17 @@ std::vector<Datum> unique(const DynamicCall& call) {
   const std::int64_t outer = x.shape().size(0, axis);
   const std::int64_t inner = x.shape().size(axis + 1, x.rank());
   check_entries(x, axis);
-  Groups groups;
+  const std::int64_t count = x.shape()[axis];
+  CompareEntries compare;
   if (x.dtype() == DType::string) {
-    groups = group(Entries<std::string>{x.strings().data(), outer, x.shape()[axis], inner}, sorted);
-  } else if (!visit_dtype(AllTypes{}, x.dtype(), [&, &x = x, axis = axis]<class T>() {
-               const T* const data = x.values<const T>().data();
-               groups = group(Entries<T>{data, outer, x.shape()[axis], inner}, sorted);
-             })) {
-    call.fail(ErrorKind::type, "cannot compare elements of ", x);
+    compare = compare_entries(x.strings().data(), outer, count, inner);
+  } else {
+    visit_dtype(AllTypes{}, x.dtype(), [&, &x = x]<class T>() {
+      compare = compare_entries(x.values<const T>().data(), outer, count, inner);
+    });
   }
+  if (!compare) call.fail(ErrorKind::type, "cannot compare elements of ", x);
+  const Groups groups = group(count, compare, sorted);
   const auto list = [](const std::vector<std::int64_t>& values) {
     return Tensor::from({static_cast<std::int64_t>(values.size())}, values);
   };

@@ -25,23 +25,32 @@ bool is_on(Index index, std::int64_t depth) {
   }
 }
 
+/// Where index `i` of those at `indices` is on, or -1.
+using PlaceOf = std::int64_t (*)(const void* indices, std::int64_t i, std::int64_t depth);
+
+template <class Index>
+std::int64_t place_of(const void* indices, std::int64_t i, std::int64_t depth) {
+  const Index index = static_cast<const Index*>(indices)[i];
+  if (!is_on(index, depth)) return -1;
+  const auto whole = static_cast<std::int64_t>(index);
+  return whole < 0 ? whole + depth : whole;
+}
+
 /// indices: [outer, inner]; y: [outer, depth, inner].
-template <class T, class Index>
-Kernel one_hot_kernel(const KernelRequest& request) {
+template <class T>
+Kernel one_hot_kernel(const KernelRequest& request, PlaceOf find) {
   const Shape& y_shape = request.output().shape;
   const int axis = axis_of(request, y_shape.rank());
   const std::int64_t depth = y_shape[axis];
   const std::int64_t inner = y_shape.size(axis + 1, y_shape.rank());
-  return [depth, inner, count = request.shape().size(),
+  return [depth, inner, find, count = request.shape().size(),
           size = y_shape.size()](const KernelArgs& args) {
     const T off = args.input<T>(2)[0];
     const T on = args.input<T>(2)[1];
     fill_elements(args.output<T>(), size, off);
     for (std::int64_t i = 0; i < count; ++i) {
-      const Index index = args.input<Index>(0)[i];
-      if (!is_on(index, depth)) continue;
-      const auto whole = static_cast<std::int64_t>(index);
-      const std::int64_t place = whole < 0 ? whole + depth : whole;
+      const std::int64_t place = find(args.inputs[0], i, depth);
+      if (place < 0) continue;
       args.output<T>()[(i / inner * depth + place) * inner + i % inner] = on;
     }
   };
@@ -49,10 +58,11 @@ Kernel one_hot_kernel(const KernelRequest& request) {
 
 Kernel make_one_hot(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
+  PlaceOf place = nullptr;
+  visit_dtype(NumericTypes{}, request.dtype(), [&]<class Index>() { place = place_of<Index>; });
+  if (place == nullptr) return {};
   Kernel kernel;
-  visit_dtype(NumericTypes{}, request.dtype(), [&]<class Index>() {
-    visit_width(request.dtype(2), [&]<class T>() { kernel = one_hot_kernel<T, Index>(request); });
-  });
+  visit_width(request.dtype(2), [&]<class T>() { kernel = one_hot_kernel<T>(request, place); });
   return kernel;
 }
 

@@ -92,7 +92,7 @@ Kernel make_cumulative(KernelRequest& request) {
   if (!axis.defined()) return {};
   const Lines lines(request, 0, axis);
   Kernel kernel;
-  visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
+  visit_dtype(Signless<NumericTypes>{}, request.dtype(), [&]<class T>() {
     kernel = [lines](const KernelArgs& args) {
       T* const y = args.output<T>();
       lines.for_each_block([&](std::int64_t o) {

@@ -43,18 +43,20 @@ void sum_columns(std::int64_t rows, std::int64_t columns, T* out, const Element&
   });
 }
 
-template <class T, class Cell>
+template <class T>
 class BackwardDirection {
  public:
   /// `layout` has what all directions share: the input by time and its gradient at `x` and `dx`
   /// when the batch stands first.
   BackwardDirection(const KernelRequest& request, const RecurrentSettings& settings,
-                    std::int64_t direction, const Cell& cell, MakeProduct<T> make_product,
-                    std::size_t x, std::size_t dx, const Chains& chains, WorkspaceLayout& layout)
+                    std::int64_t direction, MakeProduct<T> make_product, std::size_t x,
+                    std::size_t dx, const Chains& chains, WorkspaceLayout& layout)
       : sizes_(request, settings, kGradX, kGradR),
         direction_(direction),
         order_(settings, sizes_, direction),
-        cell_(cell),
+        cell_(recurrent::row_cell<T, BackwardRow<T>>(
+            settings, direction,
+            [](const auto& cell, const auto&... row) { cell.backward(row...); })),
         couples_forget_(settings.couples_forget),
         gate_columns_(settings.gates() * sizes_.hidden),
         row_(settings.slots() * sizes_.hidden),
@@ -67,8 +69,8 @@ class BackwardDirection {
       chains_.push_back(make_chain(chain, chains.at_once, make_product, layout));
     }
     dgates_ = layout.reserve<T>(sizes_.rows() * gate_columns_);
-    drecurrent_ = Cell::kSplitsGates ? layout.reserve<T>(sizes_.rows() * gate_columns_) : dgates_;
-    if (kStages > 1) reset_h_ = layout.reserve<T>(sizes_.rows() * n);
+    drecurrent_ = cell_.splits_gates ? layout.reserve<T>(sizes_.rows() * gate_columns_) : dgates_;
+    if (cell_.stages.size() > 1) reset_h_ = layout.reserve<T>(sizes_.rows() * n);
     for (std::size_t* state : {&carry_, &dh_, &dc_, &reset_dh_}) {
       *state = layout.reserve<T>(sizes_.state());
     }
@@ -106,8 +108,7 @@ class BackwardDirection {
   }
 
  private:
-  static constexpr std::size_t kStages = Cell::kStages.size();
-  using Weights = std::array<const void*, kStages>;
+  using Weights = std::array<const void*, recurrent::kMostStages>;
 
   struct ChainProducts {
     Chain samples;
@@ -120,7 +121,7 @@ class BackwardDirection {
     const std::int64_t n = sizes_.hidden;
     ChainProducts chain{samples, {}, 0};
     std::size_t scratch = 0;
-    for (const Stage& stage : Cell::kStages) {
+    for (const Stage& stage : cell_.stages) {
       chain.of_stages.emplace_back(make_product({.m = samples.count,
                                                  .n = n,
                                                  .k = stage.count * n,
@@ -154,7 +155,7 @@ class BackwardDirection {
                                 .ldc = sizes_.input,
                                 .transposes_a = true});
     std::size_t scratch = std::max(dx_product_.scratch_bytes, dw_product_.scratch_bytes);
-    for (const Stage& stage : Cell::kStages) {
+    for (const Stage& stage : cell_.stages) {
       dr_products_.push_back(make_product({.m = stage.count * n,
                                            .n = n,
                                            .k = sizes_.rows(),
@@ -189,8 +190,8 @@ class BackwardDirection {
 
   Weights prepare_weights(const KernelArgs& args, const ChainProducts& chain) const {
     Weights weights;
-    for (std::size_t i = 0; i < kStages; ++i) {
-      weights[i] = chain.of_stages[i].prepare(args, r(args, Cell::kStages[i]));
+    for (std::size_t i = 0; i < cell_.stages.size(); ++i) {
+      weights[i] = chain.of_stages[i].prepare(args, r(args, cell_.stages[i]));
     }
     return weights;
   }
@@ -200,13 +201,14 @@ class BackwardDirection {
     const std::int64_t first = time * sizes_.batch;
     return {.slots = gates(args) + first * row_,
             .h = state(args, 0, order_.before(time)),
-            .c = Cell::kHasC ? state(args, 1, order_.before(time)) : nullptr,
-            .next_c = Cell::kHasC ? state(args, 1, order_.after(time)) : nullptr,
+            .c = cell_.has_c ? state(args, 1, order_.before(time)) : nullptr,
+            .next_c = cell_.has_c ? state(args, 1, order_.after(time)) : nullptr,
             .dh = workspace_at<T>(args, dh_),
             .dc = workspace_at<T>(args, dc_),
             .input = workspace_at<T>(args, dgates_) + first * gate_columns_,
             .recurrent = workspace_at<T>(args, drecurrent_) + first * gate_columns_,
-            .reset_h = workspace_at<T>(args, reset_h_) + (kStages > 1 ? first * sizes_.hidden : 0),
+            .reset_h = workspace_at<T>(args, reset_h_) +
+                       (cell_.stages.size() > 1 ? first * sizes_.hidden : 0),
             .reset_dh = workspace_at<T>(args, reset_dh_)};
   }
 
@@ -214,7 +216,7 @@ class BackwardDirection {
     const std::int64_t n = sizes_.hidden;
     row.slots += b * row_;
     row.h += b * n;
-    if (Cell::kHasC) {
+    if (cell_.has_c) {
       row.c += b * n;
       row.next_c += b * n;
     }
@@ -222,7 +224,7 @@ class BackwardDirection {
     row.dc += b * n;
     row.input += b * gate_columns_;
     row.recurrent += b * gate_columns_;
-    if (kStages > 1) row.reset_h += b * n;
+    if (cell_.stages.size() > 1) row.reset_h += b * n;
     row.reset_dh += b * n;
   }
 
@@ -236,7 +238,7 @@ class BackwardDirection {
     const BackwardRow<T> all = rows_at(args, time);
     T* const carry = workspace_at<T>(args, carry_);
     const T* const dy = args.input<T>(kGradY);
-    for (std::size_t pass = 0; pass < kStages; ++pass) {
+    for (std::size_t pass = 0; pass < cell_.stages.size(); ++pass) {
       parallel_for(chain.samples.count, grain, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t b = begin + first; b < begin + last; ++b) {
           BackwardRow<T> row = all;
@@ -248,13 +250,13 @@ class BackwardDirection {
             collect(row, carry + b * n, from_y);
             if (!is_active) clear(row);
           }
-          if (is_active) cell_.backward(static_cast<int>(pass), cell_parameters, row);
+          if (is_active) cell_.run(static_cast<int>(pass), cell_parameters, row);
         }
       });
-      const std::size_t stage = kStages - 1 - pass;
+      const std::size_t stage = cell_.stages.size() - 1 - pass;
       T* const to = stage == 0 ? carry : workspace_at<T>(args, reset_dh_);
       chain.of_stages[stage].run(
-          all.recurrent + begin * gate_columns_ + Cell::kStages[stage].first * n, weights[stage],
+          all.recurrent + begin * gate_columns_ + cell_.stages[stage].first * n, weights[stage],
           to + begin * n, workspace_at<std::byte>(args, chain.scratch));
     }
   }
@@ -268,8 +270,8 @@ class BackwardDirection {
   /// No gradient to gates that were not computed; that of the state stays.
   void clear(const BackwardRow<T>& row) const {
     std::fill_n(row.input, gate_columns_, T{0});
-    if (Cell::kSplitsGates) std::fill_n(row.recurrent, gate_columns_, T{0});
-    if (kStages > 1) std::fill_n(row.reset_h, sizes_.hidden, T{0});
+    if (cell_.splits_gates) std::fill_n(row.recurrent, gate_columns_, T{0});
+    if (cell_.stages.size() > 1) std::fill_n(row.reset_h, sizes_.hidden, T{0});
   }
 
   void write_products(const KernelArgs& args) const {
@@ -285,8 +287,8 @@ class BackwardDirection {
       dw_product_.run(dgates, x, dw + w_at, scratch);
     }
     T* const dr = args.output<T>(kDr);
-    for (std::size_t i = 0; dr != nullptr && i < kStages; ++i) {
-      const std::int64_t first = Cell::kStages[i].first * sizes_.hidden;
+    for (std::size_t i = 0; dr != nullptr && i < cell_.stages.size(); ++i) {
+      const std::int64_t first = cell_.stages[i].first * sizes_.hidden;
       const T* const before =
           i == 0 ? state(args, 0, order_.before(0)) : workspace_at<T>(args, reset_h_);
       dr_products_[i].run(workspace_at<T>(args, drecurrent_) + first, before,
@@ -304,7 +306,7 @@ class BackwardDirection {
                   [&](std::int64_t i, std::int64_t j) { return data[i * gate_columns_ + j]; });
     };
     sum(dgates_, db);
-    if (Cell::kSplitsGates) {
+    if (cell_.splits_gates) {
       sum(drecurrent_, db + gate_columns_);
     } else {
       std::copy_n(db, gate_columns_, db + gate_columns_);
@@ -329,7 +331,7 @@ class BackwardDirection {
   RecurrentSizes sizes_;
   std::int64_t direction_;
   TimeOrder order_;
-  Cell cell_;
+  recurrent::RowCell<T, BackwardRow<T>> cell_;
   bool couples_forget_;
   std::int64_t gate_columns_;
   std::int64_t row_;  ///< slots of one sample and time
@@ -372,10 +374,8 @@ Kernel make_recurrent_grad(KernelRequest& request, MakeProduct<T> make_product) 
   const Chains chains = recurrent::divide_samples(sizes, settings.gates() * sizes.hidden);
   std::vector<recurrent::DirectionWork> directions;
   for (std::int64_t d = 0; d < settings.directions; ++d) {
-    recurrent::visit_cell<T>(settings, d, [&](const auto& cell) {
-      directions.push_back(recurrent::work_of(
-          BackwardDirection(request, settings, d, cell, make_product, x, dx, chains, layout)));
-    });
+    directions.push_back(recurrent::work_of(
+        BackwardDirection<T>(request, settings, d, make_product, x, dx, chains, layout)));
   }
   parts.push_back(recurrent::run_directions(std::move(directions), chains.at_once));
   if (settings.batch_first && request.has_output(kDx)) {

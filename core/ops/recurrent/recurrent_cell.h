@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
 
 /// The point-wise part of recurrent cells, one sample of the batch at a time. F, G and H are
 /// activations (recurrent_activation_internal.h).
@@ -51,6 +53,17 @@ struct Stage {
   std::int64_t first;
   std::int64_t count;
 };
+
+/// A cell to those who run it, which are compiled once for all cells: that costs a call a row.
+template <class T, class Row>
+struct RowCell {
+  std::span<const Stage> stages;
+  bool has_c;
+  bool splits_gates;
+  std::function<void(int stage, const CellParameters<T>& p, const Row& row)> run;
+};
+
+inline constexpr std::size_t kMostStages = 2;
 
 template <class T, class F, class G, class H>
 struct Lstm {

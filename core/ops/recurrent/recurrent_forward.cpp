@@ -22,18 +22,20 @@ using recurrent::Stage;
 using recurrent::store_state;
 using recurrent::TimeOrder;
 
-template <class T, class Cell>
+template <class T>
 class ForwardDirection {
  public:
   /// `layout` has what all directions share; `x` in it is the input by time when the batch stands
   /// first.
   ForwardDirection(const KernelRequest& request, const RecurrentSettings& settings,
-                   std::int64_t direction, const Cell& cell, MakeProduct<T> make_product,
-                   std::size_t x, const Chains& chains, WorkspaceLayout& layout)
+                   std::int64_t direction, MakeProduct<T> make_product, std::size_t x,
+                   const Chains& chains, WorkspaceLayout& layout)
       : sizes_(request, settings, kX, kR),
         direction_(direction),
         order_(settings, sizes_, direction),
-        cell_(cell),
+        cell_(recurrent::row_cell<T, ForwardRow<T>>(
+            settings, direction,
+            [](const auto& cell, const auto&... row) { cell.forward(row...); })),
         couples_forget_(settings.couples_forget),
         gate_columns_(settings.gates() * sizes_.hidden),
         row_(settings.slots() * sizes_.hidden),
@@ -73,7 +75,7 @@ class ForwardDirection {
     T* const h = states(args);
     const std::int64_t first = order_.first_state();
     load_state(sizes_, direction_, args.input<T>(kInitialH), state_of(h, first));
-    if (Cell::kHasC) {
+    if (cell_.has_c) {
       load_state(sizes_, direction_, args.input<T>(kInitialC), state_of(c_of(h), first));
     }
     project(args);
@@ -103,13 +105,13 @@ class ForwardDirection {
     T* const h = states(args);
     const std::int64_t last = order_.last_state();
     store_state(sizes_, direction_, state_of(h, last), args.output<T>(kYh));
-    if (Cell::kHasC) {
+    if (cell_.has_c) {
       store_state(sizes_, direction_, state_of(c_of(h), last), args.output<T>(kYc));
     }
   }
 
  private:
-  using Weights = std::array<const void*, Cell::kStages.size()>;
+  using Weights = std::array<const void*, recurrent::kMostStages>;
 
   struct ChainProducts {
     Chain samples;
@@ -129,7 +131,7 @@ class ForwardDirection {
     const std::int64_t n = sizes_.hidden;
     ChainProducts chain{samples, {}, 0};
     std::size_t scratch = 0;
-    for (const Stage& stage : Cell::kStages) {
+    for (const Stage& stage : cell_.stages) {
       const std::int64_t columns = stage.count * n;
       chain.of_stages.emplace_back(make_product({.m = samples.count,
                                                  .n = columns,
@@ -151,7 +153,7 @@ class ForwardDirection {
     return keeps_ ? args.output<T>(gates_output_ + 1) + direction_ * kept_states_
                   : workspace_at<T>(args, states_);
   }
-  T* c_of(T* h) const { return Cell::kHasC ? h + (sizes_.steps + 1) * sizes_.state() : nullptr; }
+  T* c_of(T* h) const { return cell_.has_c ? h + (sizes_.steps + 1) * sizes_.state() : nullptr; }
   T* state_of(T* states, std::int64_t index) const {
     return states == nullptr ? nullptr : states + index * sizes_.state();
   }
@@ -171,9 +173,9 @@ class ForwardDirection {
   Weights prepare_weights(const KernelArgs& args, const ChainProducts& chain) const {
     Weights weights;
     const std::int64_t n = sizes_.hidden;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
+    for (std::size_t i = 0; i < cell_.stages.size(); ++i) {
       weights[i] = chain.of_stages[i].prepare(
-          args, args.input<T>(kR) + (direction_ * gate_columns_ + Cell::kStages[i].first * n) * n);
+          args, args.input<T>(kR) + (direction_ * gate_columns_ + cell_.stages[i].first * n) * n);
     }
     return weights;
   }
@@ -185,10 +187,10 @@ class ForwardDirection {
     if (const T* given = args.input<T>(kB)) {
       given += direction_ * 2 * gate_columns_;
       // The recurrent bias of the last gate stays apart where that gate's product is reset.
-      const std::int64_t summed = Cell::kSplitsGates ? gate_columns_ - n : gate_columns_;
+      const std::int64_t summed = cell_.splits_gates ? gate_columns_ - n : gate_columns_;
       std::copy_n(given, gate_columns_, bias);
       for (std::int64_t j = 0; j < summed; ++j) bias[j] += given[gate_columns_ + j];
-      if (Cell::kSplitsGates) std::copy_n(given + 2 * gate_columns_ - n, n, bias + gate_columns_);
+      if (cell_.splits_gates) std::copy_n(given + 2 * gate_columns_ - n, n, bias + gate_columns_);
     }
     T* const peepholes = workspace_at<T>(args, peepholes_);
     const T* const given = args.input<T>(kP);
@@ -216,21 +218,21 @@ class ForwardDirection {
     T* const product = workspace_at<T>(args, recurrent_) + begin * gate_columns_;
     void* const scratch = workspace_at<std::byte>(args, chain.scratch);
     T* const y = args.output<T>(kY);
-    for (std::size_t stage = 0; stage < weights.size(); ++stage) {
+    for (std::size_t stage = 0; stage < cell_.stages.size(); ++stage) {
       chain.of_stages[stage].run((stage == 0 ? all.h : all.reset_h) + begin * n, weights[stage],
                                  product, scratch);
-      const bool is_last = stage + 1 == weights.size();
+      const bool is_last = stage + 1 == cell_.stages.size();
       parallel_for(chain.samples.count, grain, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t b = begin + first; b < begin + last; ++b) {
           ForwardRow<T> row = all;
           row.slots += b * row_;
-          row.recurrent = product + (b - begin) * Cell::kStages[stage].count * n;
+          row.recurrent = product + (b - begin) * cell_.stages[stage].count * n;
           for (const T** state : {&row.h, &row.c}) *state += *state == nullptr ? 0 : b * n;
           for (T** state : {&row.next_h, &row.next_c, &row.reset_h}) {
             *state += *state == nullptr ? 0 : b * n;
           }
           const bool is_active = lengths.has(b, time);
-          if (is_active) cell_.forward(static_cast<int>(stage), cell_parameters, row);
+          if (is_active) cell_.run(static_cast<int>(stage), cell_parameters, row);
           if (is_last) finish_row(row, is_active, y, time, b);
         }
       });
@@ -243,7 +245,7 @@ class ForwardDirection {
     if (!is_active) {
       std::fill_n(row.slots, row_, T{0});
       std::copy_n(row.h, n, row.next_h);
-      if (Cell::kHasC) std::copy_n(row.c, n, row.next_c);
+      if (cell_.has_c) std::copy_n(row.c, n, row.next_c);
     }
     if (y == nullptr) return;
     T* const out = y + sizes_.y_at(time, b, direction_);
@@ -257,7 +259,7 @@ class ForwardDirection {
   RecurrentSizes sizes_;
   std::int64_t direction_;
   TimeOrder order_;
-  Cell cell_;
+  recurrent::RowCell<T, ForwardRow<T>> cell_;
   bool couples_forget_;
   std::int64_t gate_columns_;
   std::int64_t row_;  ///< slots of one sample and time
@@ -295,10 +297,8 @@ Kernel make_recurrent(KernelRequest& request, MakeProduct<T> make_product) {
   const Chains chains = recurrent::divide_samples(sizes, settings.gates() * sizes.hidden);
   std::vector<recurrent::DirectionWork> directions;
   for (std::int64_t d = 0; d < settings.directions; ++d) {
-    recurrent::visit_cell<T>(settings, d, [&](const auto& cell) {
-      directions.push_back(recurrent::work_of(
-          ForwardDirection(request, settings, d, cell, make_product, x, chains, layout)));
-    });
+    directions.push_back(recurrent::work_of(
+        ForwardDirection<T>(request, settings, d, make_product, x, chains, layout)));
   }
   parts.push_back(recurrent::run_directions(std::move(directions), chains.at_once));
   request.need_workspace(layout.bytes());

@@ -40,6 +40,19 @@ void visit_cell(const RecurrentSettings& s, std::int64_t d, Visitor&& visitor) {
   }
 }
 
+/// The cell of direction d, of whose rows run(cell, stage, parameters, row) computes one.
+template <class T, class Row, class Run>
+RowCell<T, Row> row_cell(const RecurrentSettings& s, std::int64_t d, Run run) {
+  RowCell<T, Row> result;
+  visit_cell<T>(s, d, [&]<class Cell>(const Cell& cell) {
+    result = {Cell::kStages, Cell::kHasC, Cell::kSplitsGates,
+              [cell, run](int stage, const CellParameters<T>& p, const Row& row) {
+                run(cell, stage, p, row);
+              }};
+  });
+  return result;
+}
+
 /// Sequence lengths, if given: what lies behind the end of a sequence is not computed, its state
 /// stays, its output is 0.
 class Lengths {
