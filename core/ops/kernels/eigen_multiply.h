@@ -4,9 +4,8 @@
 
 namespace graft {
 
-/// c = alpha * a * b, or that added to c, on all threads, which share the rows or the
-/// columns of c, whichever are more. Of float and double, by Eigen, and of unsigned integers, of
-/// which alpha is 1.
+/// c = alpha * a * b, or that added to c, on all threads, which share the rows or the columns of c,
+/// whichever are more. Of float and double, by Eigen, and of unsigned integers, where alpha is 1.
 template <class T>
 void eigen_multiply(const ProductSpec& p, T alpha, const T* a, const T* b, T* c);
 

@@ -1,4 +1,5 @@
 #include "core/ops/kernels/matmul.h"
+
 #include "core/base/machine.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/elementwise.h"
