@@ -117,6 +117,7 @@ function(graft_add_rows)
   add_library(graft_rows OBJECT ${ARGN})
   graft_target_options(graft_rows)
   graft_for_size(graft_rows)
+  graft_leave_out_samples(graft_rows)
   graft_see_sources(graft_rows)
   if(NOT GRAFT_MODELS)  # there the linker leaves out whole objects: those of rows that no model has
     graft_unity(graft_rows)

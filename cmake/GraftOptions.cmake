@@ -78,6 +78,14 @@ function(graft_for_size target)
                          $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Os>)
 endfunction()
 
+# graft_leave_out_samples(<target>): code of this target that only tests call is part of no program
+# (core/base/for_tests.h) where there are none.
+function(graft_leave_out_samples target)
+  if(NOT GRAFT_BUILD_TESTS)
+    target_compile_definitions(${target} PRIVATE GRAFT_WITHOUT_TESTS)
+  endif()
+endfunction()
+
 # Gives one target the options above.
 function(graft_target_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)

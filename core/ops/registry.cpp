@@ -112,7 +112,7 @@ void OpRegistry::add(OpDef def) {
   if (by_name_.contains(key)) {
     fail(ErrorKind::argument, "op ", key.domain, "::", key.op, " is registered twice");
   }
-  if (def.samples == nullptr) def.samples = [] { return std::vector<Sample>{}; };
+  if (!def.samples) def.samples = no_samples;
   defs_.push_back(std::move(def));
   by_name_.emplace(key, &defs_.back());
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/base/for_tests.h"
 #include "core/base/shape.h"
 #include "core/graph/attribute.h"
 
@@ -55,7 +56,7 @@ struct Sample {
   double short_absolute = 0.0;
 };
 
-using Samples = std::vector<Sample> (*)();
+using Samples = ForTests<std::vector<Sample>()>;
 
 /// Of an op that the sweep cannot call: unit tests do.
 inline std::vector<Sample> no_samples() {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/for_tests.h"
 #include "core/graph/graph.h"
 #include "core/ops/builder.h"
 #include "core/passes/match.h"
@@ -53,7 +54,7 @@ class SampleNet {
 struct RewriteSample {
   /// Unique within the rewrite, snake_case.
   std::string_view name;
-  std::function<Results(SampleNet&)> make;
+  ForTests<Results(SampleNet&)> make;
 };
 
 /// A rewrite as data. The sweep (tests/sweep) runs each sample before and after it, under other

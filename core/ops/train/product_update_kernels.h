@@ -28,7 +28,7 @@ std::vector<Sample> with_stored_states(std::vector<Sample> update);
 std::string product_form_name(std::string_view update);
 
 /// Registers an update and its product form.
-template <Samples samples>
+template <std::vector<Sample> (*samples)()>
 void add_update(OpRegistry& registry, OpDef update) {
   static const std::string product_name = product_form_name(update.name);
   static const std::size_t input_count = update.inputs.size();
