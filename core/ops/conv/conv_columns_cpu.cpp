@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "core/ops/conv/conv_columns.h"
+#include "core/ops/conv/conv_image.h"
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/eigen_multiply.h"
 #include "core/ops/registry.h"
@@ -23,63 +24,6 @@ bool suits_columns(const KernelRequest& request, const ConvGeometry& g) {
   return request.dtype() == DType::f32 && g.rank <= 3 && g.outputs >= kFewestOutputs &&
          g.inputs * g.taps() >= kFewestRows;
 }
-
-/// An operand that the kernels below read or write row-major: one in channels-last order goes
-/// through a copy.
-class Image {
- public:
-  Image(const TensorSpec& spec, WorkspaceLayout& layout)
-      : is_copied_(spec.layout == Layout::channels_last) {
-    if (!is_copied_ || spec.shape.size() == 0) return;
-    images_ = spec.shape[0];
-    channels_ = spec.shape[1];
-    plane_ = spec.shape.size() / (images_ * channels_);
-    copy_ = layout.reserve<float>(spec.shape.size());
-  }
-
-  /// Null where the operand is left out.
-  const float* read(const KernelArgs& args, const float* from) const {
-    if (!is_copied_ || from == nullptr) return from;
-    auto* const to = workspace_at<float>(args, copy_);
-    for_each_element([&](std::int64_t row_major, std::int64_t channels_last) {
-      to[row_major] = from[channels_last];
-    });
-    return to;
-  }
-
-  /// Where to write what `finish` then brings to its place.
-  float* start(const KernelArgs& args, float* to) const {
-    return is_copied_ ? workspace_at<float>(args, copy_) : to;
-  }
-  void finish(const KernelArgs& args, float* to) const {
-    if (!is_copied_) return;
-    const auto* const from = workspace_at<float>(args, copy_);
-    for_each_element([&](std::int64_t row_major, std::int64_t channels_last) {
-      to[channels_last] = from[row_major];
-    });
-  }
-
- private:
-  template <class Body>
-  void for_each_element(Body&& body) const {
-    parallel_for(images_, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t n = first; n < last; ++n) {
-        const std::int64_t start = n * channels_ * plane_;
-        for (std::int64_t c = 0; c < channels_; ++c) {
-          for (std::int64_t i = 0; i < plane_; ++i) {
-            body(start + c * plane_ + i, start + i * channels_ + c);
-          }
-        }
-      }
-    });
-  }
-
-  bool is_copied_;
-  std::int64_t images_ = 0;
-  std::int64_t channels_ = 0;
-  std::int64_t plane_ = 0;
-  std::size_t copy_ = 0;
-};
 
 /// All row-major, or in different layouts, which nobody else takes. Where all could lie in
 /// channels-last order, copies would cost what that order saves.
@@ -104,8 +48,8 @@ Kernel make_conv(KernelRequest& request) {
   }
   WorkspaceLayout layout;
   const ConvColumns all(geometry, layout);
-  const Image x(request.input(0), layout);
-  const Image y(request.output(), layout);
+  const ConvImage x(request.input(0), Layout::row_major, layout);
+  const ConvImage y(request.output(), Layout::row_major, layout);
   request.need_workspace(layout.bytes());
   return [all, x, y, has_bias = request.has_input(2)](const KernelArgs& args) {
     const ConvGeometry& g = all.geometry();
@@ -144,9 +88,9 @@ Kernel make_conv_input_grad(KernelRequest& request) {
   }
   WorkspaceLayout layout;
   const ConvColumns all(geometry, layout);
-  const Image dy(request.input(0), layout);
-  const Image addend(request.input(2), layout);
-  const Image dx(request.output(), layout);
+  const ConvImage dy(request.input(0), Layout::row_major, layout);
+  const ConvImage addend(request.input(2), Layout::row_major, layout);
+  const ConvImage dx(request.output(), Layout::row_major, layout);
   request.need_workspace(layout.bytes());
   return [all, dy, addend, dx](const KernelArgs& args) {
     const ConvGeometry& g = all.geometry();
@@ -185,8 +129,8 @@ class WeightGrad {
  public:
   WeightGrad(KernelRequest& request, const ConvGeometry& g)
       : columns_(g, layout_, kLongestSum),
-        x_(request.input(0), layout_),
-        dy_(request.input(1), layout_),
+        x_(request.input(0), Layout::row_major, layout_),
+        dy_(request.input(1), Layout::row_major, layout_),
         has_bias_(request.has_output(1)) {
     part_size_ = g.outputs * columns_.rows();
     size_ = g.groups * part_size_;
@@ -252,8 +196,8 @@ class WeightGrad {
 
   WorkspaceLayout layout_;
   ConvColumns columns_;
-  Image x_;
-  Image dy_;
+  ConvImage x_;
+  ConvImage dy_;
   bool has_bias_;
   std::int64_t size_ = 0;       ///< of dw
   std::int64_t part_size_ = 0;  ///< of a group of it

@@ -127,6 +127,20 @@ void store(std::uint8_t* to, const V& v) {
   }
 }
 
+/// sums[i] += v[i]
+template <int lanes>
+void add_to(double* sums, const Lanes<lanes>& v) {
+  if constexpr (lanes == 1) {
+    *sums += static_cast<double>(v);
+  } else {
+    using Wide [[gnu::vector_size(lanes * sizeof(double))]] = double;
+    Wide wide;
+    std::memcpy(&wide, sums, sizeof(wide));
+    wide += __builtin_convertvector(v, Wide);
+    std::memcpy(sums, &wide, sizeof(wide));
+  }
+}
+
 /// Calls body.operator()<i>() for i in [0, count): loops over registers.
 template <int count, class Body>
 void unroll(Body&& body) {

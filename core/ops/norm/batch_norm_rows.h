@@ -10,20 +10,6 @@
 
 namespace graft {
 
-/// sums[i] += v[i]
-template <int lanes>
-void add_to(double* sums, const Lanes<lanes>& v) {
-  if constexpr (lanes == 1) {
-    *sums += static_cast<double>(v);
-  } else {
-    using Wide [[gnu::vector_size(lanes * sizeof(double))]] = double;
-    Wide wide;
-    std::memcpy(&wide, sums, sizeof(wide));
-    wide += __builtin_convertvector(v, Wide);
-    std::memcpy(sums, &wide, sizeof(wide));
-  }
-}
-
 /// What follows the normalization: nothing, or a clamp (see FusedActivation).
 enum class Clamp { none, strict, within };
 
