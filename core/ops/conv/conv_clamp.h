@@ -24,4 +24,13 @@ struct ConvClamp {
   float upper;
 };
 
+/// The same in each lane.
+template <class V>
+V clamped(const V& x, const ConvClamp& clamp) {
+  const V lower = V{} + clamp.lower;
+  const V upper = V{} + clamp.upper;
+  const V above = x < lower ? lower : x;
+  return above > upper ? upper : above;
+}
+
 }  // namespace graft

@@ -9,13 +9,13 @@
 #include <span>
 
 #include "core/ops/conv/conv_clamp.h"
+#include "core/ops/conv/conv_image.h"
 #include "core/ops/conv/conv_patterns.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/kernels/lanes_math.h"
 #include "core/ops/kernels/pieces.h"
 #include "core/ops/kernels/register_tile.h"
 #include "core/ops/kernels/workspace.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -29,19 +29,14 @@ constexpr std::int64_t kSlice = 1152;
 struct Slice {
   const float* weight;     ///< [tap][source][target]
   std::int64_t channels;   ///< sources
+  std::int64_t width;      ///< targets
+  const float* start;      ///< what products are added to
+  bool has_own_start;      ///< each target, at its place; else one row serves all
   const ConvClamp* clamp;  ///< of the last slice, where there is one
 };
 
-/// In each lane.
-template <class V>
-V clamped(const V& x, const ConvClamp& clamp) {
-  const V lower = V{} + clamp.lower;
-  const V upper = V{} + clamp.upper;
-  const V above = x < lower ? lower : x;
-  return above > upper ? upper : above;
-}
-
-/// target[channel] += source[c] weight[c][channel] over taps and c, in registers.
+/// target[channel] = start[channel] + sum of source[c] weight[c][channel] over taps and c, in
+/// registers.
 template <int most, int vectors>
 void add_tiles(std::span<const ConvPlace> places, std::span<const TapShift> taps,
                const float* sources, const Slice& slice, float* targets) {
@@ -49,20 +44,24 @@ void add_tiles(std::span<const ConvPlace> places, std::span<const TapShift> taps
   for_each_row_tile<most>(std::ssize(places), [&]<int rows>(std::int64_t first) {
     const ConvPlace* const place = places.data() + first;
     RegisterTile<rows, vectors> tile;
+    const float* source[rows];
+    unroll<rows>([&]<int r>() { source[r] = sources + place[r].source; });
     for (const TapShift& tap : taps) {
-      const float* source[rows];
-      unroll<rows>([&]<int r>() { source[r] = sources + place[r].source + tap.shift; });
       const float* weight = slice.weight + tap.tap * slice.channels * kRow;
-      for (std::int64_t c = 0; c < slice.channels; ++c, weight += kRow) {
-        tile.add(weight, [&](int r) { return source[r][c]; });
+      const std::int64_t end = tap.shift + slice.channels;
+      for (std::int64_t at = tap.shift; at < end; ++at, weight += kRow) {
+        tile.add(weight, [&](int r) { return source[r][at]; });
       }
     }
-    const auto target = [&](int r) { return targets + place[r].target; };
+    const auto from = [&](int r) {
+      return slice.start + (slice.has_own_start ? place[r].target : 0);
+    };
+    const auto to = [&](int r) { return targets + place[r].target; };
     if (slice.clamp == nullptr) {
-      tile.template write<true>(target);
+      tile.write_sum(slice.width, from, to, std::identity());
     } else {
-      tile.template write<true>(target,
-                                [&](const auto& sums) { return clamped(sums, *slice.clamp); });
+      tile.write_sum(slice.width, from, to,
+                     [&](const auto& sums) { return clamped(sums, *slice.clamp); });
     }
   });
 }
@@ -86,12 +85,80 @@ Lanes16 load_before(const float* end, const float* from) {
   return load<kTileLanes>(numbers);
 }
 
-/// Images whose sources and targets lie in a second cache with a block of the weight.
+/// Of images whose sources and targets lie in a second cache with a block of the weight.
+constexpr std::int64_t kGroupPositions = 1024;
+
 std::int64_t images_of_group(std::int64_t batch, std::int64_t plane) {
-  constexpr std::int64_t kPositions = 1024;
-  const std::int64_t most = std::max<std::int64_t>(1, kPositions / plane);
+  const std::int64_t most = std::max<std::int64_t>(1, kGroupPositions / plane);
   const std::int64_t groups = (batch + most - 1) / most;
   return (batch + groups - 1) / groups;
+}
+
+std::int64_t vectors_of(std::int64_t channels) {
+  return (channels + kTileLanes - 1) / kTileLanes;
+}
+
+/// Some target channels.
+struct Block {
+  std::int64_t first;
+  std::int64_t width;
+
+  /// Of the block's part of the weight, whose last vector is filled up with zeros.
+  std::int64_t row() const { return vectors_of(width) * kTileLanes; }
+};
+
+/// Channels and taps of a weight.
+struct WeightSizes {
+  std::int64_t sources;
+  std::int64_t targets;
+  std::int64_t taps;
+};
+
+/// `count` sources of a block, from [target][source][tap] to [tap][source][target].
+void pack_columns(const float* weight, const WeightSizes& sizes, const Block& block,
+                  std::int64_t count, float* to) {
+  for (std::int64_t lane = 0; lane < block.width; lane += kTileLanes) {
+    const float* rows[kTileLanes];
+    for (int i = 0; i < kTileLanes; ++i) {
+      const bool is_there = lane + i < block.width;
+      rows[i] = is_there ? weight + (lane + i) * sizes.sources * sizes.taps : nullptr;
+    }
+    std::int64_t source = 0;
+    std::int64_t tap = 0;
+    for_each_column(rows, count * sizes.taps, [&](std::int64_t, const Lanes16& column) {
+      store(to + (tap * count + source) * block.row() + lane, column);
+      if (++tap < sizes.taps) return;
+      tap = 0;
+      ++source;
+    });
+  }
+}
+
+/// The same from [source][target][tap], taps from the last on.
+void pack_rows(const float* weight, const float* end, const WeightSizes& sizes, const Block& block,
+               std::int64_t count, float* to) {
+  const std::int64_t taps = sizes.taps;
+  for (std::int64_t source = 0; source < count; ++source, weight += sizes.targets * taps) {
+    if (taps == 1) {
+      std::fill_n(std::copy_n(weight, block.width, to + source * block.row()),
+                  block.row() - block.width, 0.0F);
+      continue;
+    }
+    for (std::int64_t lane = 0; lane < block.width; lane += kTileLanes) {
+      for (std::int64_t tap = 0; tap < taps; tap += kTileLanes) {
+        Lanes16 rows[kTileLanes];
+        unroll<kTileLanes>([&]<int i>() {
+          const bool is_there = lane + i < block.width;
+          rows[i] = is_there ? load_before(end, weight + (lane + i) * taps + tap) : Lanes16{};
+        });
+        transpose(rows);
+        for (std::int64_t i = 0; i < std::min<std::int64_t>(kTileLanes, taps - tap); ++i) {
+          const std::int64_t from_last = taps - 1 - (tap + i);
+          store(to + (from_last * count + source) * block.row() + lane, rows[i]);
+        }
+      }
+    }
+  }
 }
 
 class ConvByTiles {
@@ -109,32 +176,41 @@ class ConvByTiles {
         blocks_((targets_ + kWidth - 1) / kWidth),
         parts_(count_parts()),
         pieces_(blocks_ * groups_ * parts_, multiply_adds(g_)),
-        patterns_(find_patterns(g_, direction, images_)) {
+        patterns_(find_patterns(g_, direction, images_)),
+        source_(request.input(0), Layout::channels_last, layout_),
+        addend_(is_forward_ ? TensorSpec{} : input_or_none(request, 2), Layout::channels_last,
+                layout_),
+        target_(request.output(), Layout::channels_last, layout_) {
     if (request.node().is("ConvClamp", kInternalDomain)) clamp_.emplace(request.attributes());
-    WorkspaceLayout layout;
-    weight_size_ = sources_ * g_.taps() * std::min(kWidth, targets_);
-    weights_ = layout.reserve<float>(pieces_.count * weight_size_);
-    request.need_workspace(layout.bytes());
+    weight_size_ = sources_ * g_.taps() * vectors_of(std::min(kWidth, targets_)) * kTileLanes;
+    weights_ = layout_.reserve<float>(pieces_.count * weight_size_);
+    request.need_workspace(layout_.bytes());
   }
 
   void operator()(const KernelArgs& args) const {
+    const Images images{
+        source_.read(args, args.input<float>(0)),
+        is_forward_ ? args.input<float>(2) : addend_.read(args, args.input<float>(2)),
+        target_.start(args, args.output<float>())};
     pieces_.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
       float* const weight = workspace_at<float>(args, weights_) + piece * weight_size_;
       for (std::int64_t task = first; task < last; ++task) {
         const Block block = block_at(task / (groups_ * parts_));
         const std::int64_t place = task % (groups_ * parts_);
         if (task == first || place == 0) pack(args.input<float>(1), block, weight);
-        run_task(args, weight, block, place / parts_, place % parts_);
+        run_task(images, weight, block, place / parts_, place % parts_);
       }
     });
+    target_.finish(args, args.output<float>());
   }
 
  private:
-  /// Some target channels.
-  struct Block {
-    std::int64_t first;
-    std::int64_t width;
+  struct Images {
+    const float* sources;
+    const float* given;  ///< the bias or the addend; null where there is none
+    float* targets;
   };
+
   Block block_at(std::int64_t index) const {
     return {index * kWidth, std::min(kWidth, targets_ - index * kWidth)};
   }
@@ -160,68 +236,35 @@ class ConvByTiles {
   /// The part of the weight for a block of target channels: [slice][tap][source][target], with taps
   /// counted as in patterns.
   void pack(const float* weight, const Block& block, float* to) const {
+    const WeightSizes sizes{sources_, targets_, g_.taps()};
     for_each_slice([&](std::int64_t first, std::int64_t count) {
       if (is_forward_) {
-        pack_columns(weight + (block.first * sources_ + first) * g_.taps(), block, count, to);
+        pack_columns(weight + (block.first * sources_ + first) * g_.taps(), sizes, block, count,
+                     to);
       } else {
         pack_rows(weight + (first * targets_ + block.first) * g_.taps(),
-                  weight + sources_ * targets_ * g_.taps(), block, count, to);
+                  weight + sources_ * targets_ * g_.taps(), sizes, block, count, to);
       }
-      to += count * g_.taps() * block.width;
+      to += count * g_.taps() * block.row();
     });
   }
 
-  /// From [target][source][tap].
-  void pack_columns(const float* weight, const Block& block, std::int64_t count, float* to) const {
-    for (std::int64_t lane = 0; lane < block.width; lane += kTileLanes) {
-      const float* rows[kTileLanes];
-      for (int i = 0; i < kTileLanes; ++i) rows[i] = weight + (lane + i) * sources_ * g_.taps();
-      std::int64_t source = 0;
-      std::int64_t tap = 0;
-      for_each_column(rows, count * g_.taps(), [&](std::int64_t, const Lanes16& column) {
-        store(to + (tap * count + source) * block.width + lane, column);
-        if (++tap < g_.taps()) return;
-        tap = 0;
-        ++source;
-      });
-    }
-  }
-
-  /// From [source][target][tap].
-  void pack_rows(const float* weight, const float* end, const Block& block, std::int64_t count,
-                 float* to) const {
-    const std::int64_t taps = g_.taps();
-    for (std::int64_t source = 0; source < count; ++source, weight += targets_ * taps) {
-      for (std::int64_t lane = 0; lane < block.width; lane += kTileLanes) {
-        for (std::int64_t tap = 0; tap < taps; tap += kTileLanes) {
-          Lanes16 rows[kTileLanes];
-          unroll<kTileLanes>(
-              [&]<int i>() { rows[i] = load_before(end, weight + (lane + i) * taps + tap); });
-          transpose(rows);
-          for (std::int64_t i = 0; i < std::min<std::int64_t>(kTileLanes, taps - tap); ++i) {
-            const std::int64_t from_last = taps - 1 - (tap + i);
-            store(to + (from_last * count + source) * block.width + lane, rows[i]);
-          }
-        }
-      }
-    }
-  }
-
-  void run_task(const KernelArgs& args, const float* weight, const Block& block, std::int64_t group,
+  void run_task(const Images& all, const float* weight, const Block& block, std::int64_t group,
                 std::int64_t part) const {
     const std::int64_t first = group * images_;
     const std::int64_t images = std::min(images_, g_.batch - first);
-    const float* const sources = args.input<float>(0) + first * source_plane_ * sources_;
-    float* const targets = args.output<float>() + first * target_plane_ * targets_ + block.first;
-    const Start start = start_of(args, first, block);
-    for (const ConvPattern& pattern : patterns_) {
-      begin(places_of(pattern, images, part), start, block.width, targets);
-    }
-    const AddTiles add_tiles = add_tiles_of(block.width / kTileLanes);
+    const float* const sources = all.sources + first * source_plane_ * sources_;
+    float* const targets = all.targets + first * target_plane_ * targets_ + block.first;
+    const AddTiles add_tiles = add_tiles_of(vectors_of(block.width));
     for_each_slice([&](std::int64_t channel, std::int64_t channels) {
-      const bool is_clamped = clamp_ && channel + channels == sources_;
-      const Slice slice{weight + channel * g_.taps() * block.width, channels,
-                        is_clamped ? &*clamp_ : nullptr};
+      Slice slice{weight + channel * g_.taps() * block.row(),
+                  channels,
+                  block.width,
+                  targets,
+                  true,
+                  nullptr};
+      if (channel == 0) start(all.given, first, block, slice);
+      if (clamp_ && channel + channels == sources_) slice.clamp = &*clamp_;
       for (const ConvPattern& pattern : patterns_) {
         add_tiles(places_of(pattern, images, part), pattern.taps, sources + channel, slice,
                   targets);
@@ -238,33 +281,19 @@ class ConvByTiles {
     return std::span(pattern.places).subspan(begin, end - begin);
   }
 
-  /// What targets hold before products are added to them: zeros, or the bias, the same for each,
-  /// or the addend, whose places are theirs.
-  struct Start {
-    const float* numbers = nullptr;
-    bool is_addend = false;
-  };
-
-  Start start_of(const KernelArgs& args, std::int64_t image, const Block& block) const {
-    const auto* const given = args.input<float>(2);
-    if (given == nullptr) return {};
-    if (is_forward_) return {given + block.first};
-    return {given + image * target_plane_ * targets_ + block.first, true};
-  }
-
-  static void begin(std::span<const ConvPlace> places, const Start& start, std::int64_t width,
-                    float* targets) {
-    if (start.is_addend && start.numbers == targets) return;  // in place
-    for (const ConvPlace& place : places) {
-      float* const to = targets + place.target;
-      if (start.numbers == nullptr) {
-        std::fill_n(to, width, 0.0F);
-      } else {
-        std::copy_n(start.numbers + (start.is_addend ? place.target : 0), width, to);
-      }
+  /// The first products are added to zeros, or to the bias, the same for each target, or to the
+  /// addend, whose places are theirs.
+  void start(const float* given, std::int64_t image, const Block& block, Slice& slice) const {
+    static constexpr float kZeros[kWidth] = {};
+    slice.has_own_start = given != nullptr && !is_forward_;
+    if (given == nullptr) {
+      slice.start = kZeros;
+    } else {
+      slice.start = given + block.first + (is_forward_ ? 0 : image * target_plane_ * targets_);
     }
   }
 
+  WorkspaceLayout layout_;
   ConvGeometry g_;
   bool is_forward_;
   std::int64_t sources_;  ///< channels
@@ -278,6 +307,9 @@ class ConvByTiles {
   std::int64_t parts_;  ///< of a group's targets
   Pieces pieces_;
   std::vector<ConvPattern> patterns_;
+  ConvImage source_;
+  ConvImage addend_;
+  ConvImage target_;
   std::optional<ConvClamp> clamp_;
   std::int64_t weight_size_ = 0;  ///< of a piece
   std::size_t weights_ = 0;
@@ -301,38 +333,44 @@ bool suits_tiles(const ConvGeometry& g, std::int64_t sources, std::int64_t targe
          g.output_plane() <= kMostPositions;
 }
 
-Kernel make(KernelRequest& request, ConvDirection direction) {
-  if (!lies_in_rows(request.input(0)) || !lies_in_rows(request.output())) return {};
+/// Offsets do not outgrow a ConvPlace, and lists of them stay small.
+bool fits_tiles(const ConvGeometry& g, std::int64_t sources, std::int64_t targets) {
+  constexpr std::int64_t kMostMeetings = std::int64_t{1} << 20;
+  constexpr std::int64_t kMostOffset = std::int64_t{1} << 30;
+  const std::int64_t plane = std::max({kGroupPositions, g.input_plane(), g.output_plane()});
+  return g.groups == 1 && sources > 0 && row_count(g) > 0 && g.input_plane() > 0 &&
+         g.taps() <= kMostMeetings / plane && std::max(sources, targets) <= kMostOffset / plane;
+}
+
+Kernel make(KernelRequest& request, ConvDirection direction, TilesUse use) {
   const bool is_forward = direction == ConvDirection::forward;
-  if (!is_forward && request.has_input(2) && !lies_in_rows(request.input(2))) return {};
+  const TensorSpec addend = is_forward ? TensorSpec{} : input_or_none(request, 2);
+  if (!takes_layouts({request.input(0), addend, request.output()}, use)) return {};
   const Shape& x = is_forward ? request.shape(0) : request.output().shape;
   const Shape& y = is_forward ? request.output().shape : request.shape(0);
   const ConvGeometry geometry(request.node(), x, request.shape(1), y);
   const std::int64_t sources = is_forward ? geometry.inputs : geometry.outputs;
   const std::int64_t targets = is_forward ? geometry.outputs : geometry.inputs;
-  if (geometry.rank > 3 || !suits_tiles(geometry, sources, targets)) return {};
+  if (geometry.rank > 3) return {};
+  if (use == TilesUse::where_fastest ? !suits_tiles(geometry, sources, targets)
+                                     : !fits_tiles(geometry, sources, targets)) {
+    return {};
+  }
   return ConvByTiles(request, geometry, direction);
 }
 
 }  // namespace
 
-Kernel make_conv_by_tiles(KernelRequest& request) {
-  return make(request, ConvDirection::forward);
+Kernel make_conv_by_tiles(KernelRequest& request, TilesUse use) {
+  return make(request, ConvDirection::forward, use);
 }
 
-Kernel make_conv_input_grad_by_tiles(KernelRequest& request) {
-  return make(request, ConvDirection::input_grad);
+Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use) {
+  return make(request, ConvDirection::input_grad, use);
 }
 
 void register_conv_tiles(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
-    registry.add(
-        {.op = op, .domain = domain, .name = "tiles", .make = make, .knows_layouts = true});
-  };
-  add("Conv", "", make_conv_by_tiles);
-  add("ConvClamp", kInternalDomain, make_conv_by_tiles);
-  add("ConvInputGrad", kInternalDomain, make_conv_input_grad_by_tiles);
-  add("ConvWeightGrad", kInternalDomain, make_conv_weight_grad_by_tiles);
+  register_conv_by_tiles<TilesUse::where_fastest>(registry, "tiles");
 }
 
 }  // namespace graft

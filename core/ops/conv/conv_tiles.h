@@ -1,16 +1,52 @@
 #pragma once
 
-#include "core/ops/kernel.h"
+#include <initializer_list>
+#include <string_view>
+
+#include "core/ops/conv/conv_rows.h"
+#include "core/ops/registry.h"
 
 namespace graft {
 
 // Convolutions of f32 rows of channels by tiles of sums in registers, over what meets: padding
-// costs nothing. Each is empty where oneDNN's convolutions are as fast.
+// costs nothing.
+
+enum class TilesUse {
+  where_fastest,  ///< empty where oneDNN's convolutions are as fast
+  anywhere,       ///< where there is no oneDNN; operands in row-major order are copied
+};
+
+/// Whether they lie so that tiles are asked.
+inline bool takes_layouts(std::initializer_list<TensorSpec> images, TilesUse use) {
+  bool has_channels_last = false;
+  bool has_row_major = false;
+  for (const TensorSpec& image : images) {
+    if (image.dtype == DType::undefined) continue;
+    if (image.dtype != DType::f32) return false;
+    has_channels_last = has_channels_last || image.layout == Layout::channels_last;
+    has_row_major = has_row_major || !lies_in_rows(image);
+  }
+  return !has_row_major || (use == TilesUse::anywhere && has_channels_last);
+}
 
 /// Of Conv or ConvClamp, and of ConvInputGrad.
-Kernel make_conv_by_tiles(KernelRequest& request);
-Kernel make_conv_input_grad_by_tiles(KernelRequest& request);
+Kernel make_conv_by_tiles(KernelRequest& request, TilesUse use);
+Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use);
 /// Of ConvWeightGrad.
-Kernel make_conv_weight_grad_by_tiles(KernelRequest& request);
+Kernel make_conv_weight_grad_by_tiles(KernelRequest& request, TilesUse use);
+
+template <TilesUse use>
+void register_conv_by_tiles(KernelRegistry& registry, std::string_view name) {
+  const auto add = [&](std::string_view op, std::string_view domain, KernelFactory make) {
+    registry.add({.op = op, .domain = domain, .name = name, .make = make, .knows_layouts = true});
+  };
+  constexpr KernelFactory kConv = [](KernelRequest& r) { return make_conv_by_tiles(r, use); };
+  add("Conv", "", kConv);
+  add("ConvClamp", kInternalDomain, kConv);
+  add("ConvInputGrad", kInternalDomain,
+      [](KernelRequest& r) { return make_conv_input_grad_by_tiles(r, use); });
+  add("ConvWeightGrad", kInternalDomain,
+      [](KernelRequest& r) { return make_conv_weight_grad_by_tiles(r, use); });
+}
 
 }  // namespace graft

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/at.h"
+#include "core/ops/conv/conv_image.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/conv/conv_stretches.h"
 #include "core/ops/conv/conv_tiles.h"
@@ -17,23 +18,30 @@
 namespace graft {
 namespace {
 
+/// Rows of inputs, one an output, `step` apart.
+struct Sums {
+  float* numbers;
+  std::int64_t step;
+  std::int64_t width;  ///< inputs
+};
+
 /// sums[output][input] += dy[output] x[input] over the meetings, in registers.
 template <int most, int vectors>
 void add_tiles(std::span<const Meeting> meetings, const float* x, const float* dy,
-               std::int64_t outputs, float* sums) {
+               std::int64_t outputs, const Sums& sums) {
   for_each_row_tile<most>(outputs, [&]<int rows>(std::int64_t first) {
     RegisterTile<rows, vectors> tile;
     for (const Meeting& meeting : meetings) {
       const float* const factors = dy + first + meeting.y;
       tile.add(x + meeting.x, [&](int r) { return factors[r]; });
     }
-    float* const to = sums + first * vectors * kTileLanes;
-    tile.template write<true>([&](int r) { return to + r * vectors * kTileLanes; });
+    const auto to = [&](int r) { return sums.numbers + (first + r) * sums.step; };
+    tile.write_sum(sums.width, to, to, std::identity());
   });
 }
 
 using AddTiles = void (*)(std::span<const Meeting>, const float* x, const float* dy,
-                          std::int64_t outputs, float* sums);
+                          std::int64_t outputs, const Sums& sums);
 
 /// For blocks of so many vectors: the sums fill 24 of 32 registers, or half for one vector.
 AddTiles add_tiles_of(std::int64_t vectors) {
@@ -63,26 +71,28 @@ class WeightGradByTiles {
         stretches_(
             cut_into_stretches(g_, kPositions, {.x = width(), .y = g_.outputs, .run = kRun})),
         column_sums_(row_count(g_), g_.outputs),
-        has_bias_(request.has_output(1)) {
+        has_bias_(request.has_output(1)),
+        x_image_(request.input(0), Layout::channels_last, layout_),
+        dy_image_(request.input(1), Layout::channels_last, layout_) {
     std::int64_t most = 0;
     for (const Stretch& stretch : stretches_) most = std::max(most, stretch.x_count);
     const std::int64_t outputs = (g_.outputs + parts_ - 1) / parts_;
-    WorkspaceLayout layout;
     x_size_ = most * width();
-    sums_size_ = g_.taps() * outputs * width();
-    x_ = layout.reserve<float>(pieces_.count * x_size_);
-    sums_ = layout.reserve<float>(pieces_.count * sums_size_);
-    bias_ = layout.reserve_bytes(has_bias_ ? column_sums_.workspace_bytes() : 0);
-    request.need_workspace(layout.bytes());
+    sums_size_ = is_direct() ? 0 : g_.taps() * outputs * width();
+    x_ = layout_.reserve<float>(pieces_.count * x_size_);
+    sums_ = layout_.reserve<float>(pieces_.count * sums_size_);
+    bias_ = layout_.reserve_bytes(has_bias_ ? column_sums_.workspace_bytes() : 0);
+    request.need_workspace(layout_.bytes());
   }
 
   void operator()(const KernelArgs& args) const {
+    const float* const x = x_image_.read(args, args.input<float>(0));
+    const float* const dy = dy_image_.read(args, args.input<float>(1));
     pieces_.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
-      for (std::int64_t task = first; task < last; ++task) run_task(args, piece, task);
+      for (std::int64_t task = first; task < last; ++task) run_task(args, x, dy, piece, task);
     });
     if (has_bias_) {
-      column_sums_.run(args.input<float>(1), args.output<float>(1),
-                       workspace_at<std::byte>(args, bias_));
+      column_sums_.run(dy, args.output<float>(1), workspace_at<std::byte>(args, bias_));
     }
   }
 
@@ -113,18 +123,34 @@ class WeightGradByTiles {
             g_.outputs * (part + 1) / parts_ - output};
   }
 
-  void run_task(const KernelArgs& args, std::int64_t piece, std::int64_t index) const {
+  void run_task(const KernelArgs& args, const float* all_x, const float* dy, std::int64_t piece,
+                std::int64_t index) const {
     const Task task = task_at(index);
     float* const x = workspace_at<float>(args, x_) + piece * x_size_;
-    float* const sums = workspace_at<float>(args, sums_) + piece * sums_size_;
-    std::fill_n(sums, g_.taps() * task.outputs * vectors_of(task) * kTileLanes, 0.0F);
+    const Sums sums = start_sums(args, piece, task);
     for (const Stretch& stretch : stretches_) {
-      copy_block(args.input<float>(0) + stretch.x_first * g_.inputs + task.first_input, task,
-                 stretch.x_count, x);
-      add_stretch(stretch, task, x,
-                  args.input<float>(1) + stretch.y_first * g_.outputs + task.first_output, sums);
+      copy_block(all_x + stretch.x_first * g_.inputs + task.first_input, task, stretch.x_count, x);
+      add_stretch(stretch, task, x, dy + stretch.y_first * g_.outputs + task.first_output, sums);
     }
-    write(sums, task, args.output<float>());
+    if (!is_direct()) write(sums, task, args.output<float>());
+  }
+
+  /// With one tap the sums stand where they belong.
+  bool is_direct() const { return g_.taps() == 1; }
+
+  /// All of them 0.
+  Sums start_sums(const KernelArgs& args, std::int64_t piece, const Task& task) const {
+    if (!is_direct()) {
+      const std::int64_t row = vectors_of(task) * kTileLanes;
+      float* const sums = workspace_at<float>(args, sums_) + piece * sums_size_;
+      std::fill_n(sums, g_.taps() * task.outputs * row, 0.0F);
+      return {sums, row, row};
+    }
+    float* const dw = args.output<float>() + task.first_output * g_.inputs + task.first_input;
+    for (std::int64_t i = 0; i < task.outputs; ++i) {
+      std::fill_n(dw + i * g_.inputs, task.inputs, 0.0F);
+    }
+    return {dw, g_.inputs, task.inputs};
   }
 
   static std::int64_t vectors_of(const Task& task) {
@@ -140,36 +166,36 @@ class WeightGradByTiles {
   }
 
   void add_stretch(const Stretch& stretch, const Task& task, const float* x, const float* dy,
-                   float* sums) const {
+                   const Sums& sums) const {
     const AddTiles add = add_tiles_of(vectors_of(task));
-    const std::int64_t row = vectors_of(task) * kTileLanes;
     for (std::int64_t first = 0; first < task.outputs; first += kChunk) {
       const std::int64_t count = std::min(kChunk, task.outputs - first);
       for (std::int64_t run = 0; run < stretch.meetings->runs(); ++run) {
         for (std::int64_t tap = 0; tap < g_.taps(); ++tap) {
           const std::span<const Meeting> meetings = stretch.meetings->of(run, tap);
           if (meetings.empty()) continue;
-          add(meetings, x, dy + first, count, sums + (tap * task.outputs + first) * row);
+          float* const to = sums.numbers + (tap * task.outputs + first) * sums.step;
+          add(meetings, x, dy + first, count, {to, sums.step, sums.width});
         }
       }
     }
   }
 
   /// Sums [tap][output][input] to dw [output][input][tap].
-  void write(const float* sums, const Task& task, float* dw) const {
-    const std::int64_t row = vectors_of(task) * kTileLanes;
+  void write(const Sums& sums, const Task& task, float* dw) const {
     const std::int64_t taps = g_.taps();
     for (std::int64_t output = 0; output < task.outputs; ++output) {
       float* const to = dw + ((task.first_output + output) * g_.inputs + task.first_input) * taps;
-      const float* const from = sums + output * row;
+      const float* const from = sums.numbers + output * sums.step;
       for (std::int64_t i = 0; i < task.inputs; ++i) {
         for (std::int64_t tap = 0; tap < taps; ++tap) {
-          to[i * taps + tap] = from[tap * task.outputs * row + i];
+          to[i * taps + tap] = from[tap * task.outputs * sums.step + i];
         }
       }
     }
   }
 
+  WorkspaceLayout layout_;
   ConvGeometry g_;
   std::int64_t vectors_;  ///< of a block
   std::int64_t blocks_;
@@ -178,6 +204,8 @@ class WeightGradByTiles {
   std::vector<Stretch> stretches_;
   ColumnSums column_sums_;
   bool has_bias_;
+  ConvImage x_image_;
+  ConvImage dy_image_;
   std::int64_t x_size_ = 0;  ///< of a piece
   std::int64_t sums_size_ = 0;
   std::size_t x_ = 0;
@@ -185,33 +213,46 @@ class WeightGradByTiles {
   std::size_t bias_ = 0;
 };
 
-/// Blocks of inputs that are full or nearly so: from 48 inputs on tiles take 0.55 to 1.05 of the
-/// time of oneDNN's convolutions (least for small images, where these multiply with padding), of
-/// few inputs more. Rows must be short, since some of them are copied; outputs must not be mostly
-/// padding, so that a stretch has few of them, nor so many channels that offsets outgrow a Meeting.
-bool suits_tiles(const ConvGeometry& g) {
-  constexpr std::int64_t kFewestInputs = 48;
+/// Rows must be short, since some of them are copied; outputs must not be mostly padding, so that a
+/// stretch has few of them, nor so many channels that offsets outgrow a Meeting.
+bool fits_tiles(const ConvGeometry& g) {
   constexpr std::int64_t kMostPositions = 16384;
   constexpr std::int64_t kMostPadded = 4;
   constexpr std::int64_t kMostOutputs = 16384;
   const WindowAxis& rows = at(g.axes, 3 - g.rank);
-  return row_count(g) > 0 && g.input_plane() > 0 && g.groups == 1 && g.taps() > 1 &&
-         g.inputs >= kFewestInputs && g.outputs <= kMostOutputs &&
-         g.output_plane() <= kMostPadded * g.input_plane() &&
+  return row_count(g) > 0 && g.input_plane() > 0 && g.groups == 1 && g.inputs > 0 &&
+         g.outputs <= kMostOutputs && g.output_plane() <= kMostPadded * g.input_plane() &&
          checked_multiply(rows.extent() + rows.stride, g.input_plane() / rows.input) <=
              kMostPositions;
 }
 
+/// Blocks of inputs that are full or nearly so: from 48 inputs on tiles take 0.55 to 1.05 of the
+/// time of oneDNN's convolutions (least for small images, where these multiply with padding), of
+/// few inputs more.
+bool suits_tiles(const ConvGeometry& g) {
+  constexpr std::int64_t kFewestInputs = 48;
+  return g.taps() > 1 && g.inputs >= kFewestInputs;
+}
+
+/// Without oneDNN: where a block is filled.
+bool suits_all_tiles(const ConvGeometry& g) {
+  constexpr std::int64_t kFewestInputs = 16;
+  return g.inputs >= kFewestInputs;
+}
+
 }  // namespace
 
-Kernel make_conv_weight_grad_by_tiles(KernelRequest& request) {
-  if (!lies_in_rows(request.input(0)) || !lies_in_rows(request.input(1))) return {};
+Kernel make_conv_weight_grad_by_tiles(KernelRequest& request, TilesUse use) {
+  if (!takes_layouts({request.input(0), request.input(1)}, use)) return {};
   // Its lists take time for each image; larger batches are asked for by who looks for a limit.
   constexpr std::int64_t kMostImages = std::int64_t{1} << 20;
   if (request.shape(0)[0] > kMostImages) return {};
   const ConvGeometry geometry(request.node(), request.shape(0), request.output().shape,
                               request.shape(1));
-  if (geometry.rank > 3 || !suits_tiles(geometry)) return {};
+  if (geometry.rank > 3 || !fits_tiles(geometry)) return {};
+  if (use == TilesUse::where_fastest ? !suits_tiles(geometry) : !suits_all_tiles(geometry)) {
+    return {};
+  }
   return WeightGradByTiles(request, geometry);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 
@@ -41,9 +42,47 @@ class RegisterTile {
     });
   }
 
+  /// Writes finish(numbers at from(r) + row r) to to(r), `width` of them: more than all vectors but
+  /// the last have.
+  template <class From, class To, class Finish>
+  void write_sum(std::int64_t width, From&& from, To&& to, const Finish& finish) const {
+    if (width == vectors * kTileLanes) {
+      write_columns<kColumns>(from, to, finish);
+      return;
+    }
+    constexpr std::int64_t kWhole = (vectors - 1) * kTileLanes;
+    constexpr int kWholeColumns = kWhole / kRegisterLanes;
+    write_columns<kWholeColumns>(from, to, finish);
+    float last[rows][kTileLanes];
+    unroll<rows>([&]<int r>() {
+      unroll<kColumns - kWholeColumns>(
+          [&]<int i>() { store(last[r] + i * kRegisterLanes, sums_[r][kWholeColumns + i]); });
+    });
+    for (int r = 0; r < rows; ++r) {  // few instructions: else the sums would leave their registers
+      const float* const start = from(r) + kWhole;
+      float* const end = to(r) + kWhole;
+      for_each_lanes(width - kWhole, [&]<int lanes>(std::int64_t i) {
+        store(end + i, finish(load<lanes>(start + i) + load<lanes>(last[r] + i)));
+      });
+    }
+  }
+
  private:
   using Register = Lanes<kRegisterLanes>;
   static constexpr int kColumns = vectors * kTileLanes / kRegisterLanes;
+
+  template <int columns, class From, class To, class Finish>
+  void write_columns(From&& from, To&& to, const Finish& finish) const {
+    unroll<rows>([&]<int r>() {
+      const float* const start = from(r);
+      float* const end = to(r);
+      unroll<columns>([&]<int i>() {
+        constexpr int kAt = i * kRegisterLanes;
+        store(end + kAt, finish(load<kRegisterLanes>(start + kAt) + sums_[r][i]));
+      });
+    });
+  }
+
   Register sums_[rows][kColumns] = {};
 };
 
