@@ -125,12 +125,6 @@ std::vector<ConvCase> conv_cases() {
        {1, 2, 7, 6},
        {{"dilations", Ints{2, 3}}, {"pads", Ints{1, 1, 1, 0}}}},
       {"grouped", {2, 4, 5, 5}, {6, 2, 3, 3}, {2, 6, 3, 3}, {{"group", 2}}},
-      {"depthwise",
-       {2, 5, 6, 6},
-       {5, 1, 3, 3},
-       {2, 5, 6, 6},
-       {{"group", 5}, {"pads", Ints{1, 1, 1, 1}}}},
-      {"depthwise_multiplied", {1, 3, 4, 4}, {6, 1, 2, 2}, {1, 6, 3, 3}, {{"group", 3}}},
       {"pointwise", {2, 5, 3, 4}, {7, 5, 1, 1}, {2, 7, 3, 4}},
       {"pointwise_strided", {2, 3, 5, 5}, {4, 3, 1, 1}, {2, 4, 3, 3}, {{"strides", Ints{2, 2}}}},
       {"one_pixel", {3, 4, 1, 1}, {2, 4, 1, 1}, {3, 2, 1, 1}},
@@ -152,6 +146,46 @@ std::vector<ConvCase> conv_cases() {
        {12, 32, 2, 6},
        {{"strides", Ints{2, 1}}, {"dilations", Ints{2, 1}}, {"pads", Ints{1, 1, 0, 1}}}},
       {"many", {4, 16, 17, 15}, {24, 16, 3, 3}, {4, 24, 17, 15}, {{"pads", Ints{1, 1, 1, 1}}}},
+  };
+}
+
+/// Channels each with a weight of its own, of vectors and of what is left over from them.
+std::vector<ConvCase> depthwise_cases() {
+  return {
+      {"depthwise",
+       {2, 5, 6, 6},
+       {5, 1, 3, 3},
+       {2, 5, 6, 6},
+       {{"group", 5}, {"pads", Ints{1, 1, 1, 1}}}},
+      {"depthwise_strided",
+       {2, 40, 9, 10},
+       {40, 1, 3, 3},
+       {2, 40, 5, 5},
+       {{"group", 40}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {"depthwise_many_taps",
+       {1, 21, 4, 13},
+       {21, 1, 5, 7},
+       {1, 21, 4, 13},
+       {{"group", 21}, {"pads", Ints{2, 3, 2, 3}}}},
+      {"depthwise_dilated",
+       {2, 6, 9, 10},
+       {6, 1, 3, 2},
+       {2, 6, 8, 4},
+       {{"group", 6},
+        {"dilations", Ints{2, 3}},
+        {"strides", Ints{1, 2}},
+        {"pads", Ints{2, 1, 1, 0}}}},
+      {"depthwise_three_axes",
+       {1, 4, 5, 4, 3},
+       {4, 1, 2, 3, 2},
+       {1, 4, 2, 4, 2},
+       {{"group", 4}, {"strides", Ints{2, 1, 1}}, {"pads", Ints{0, 1, 0, 0, 1, 0}}}},
+      {"depthwise_many",
+       {3, 48, 17, 15},
+       {48, 1, 3, 3},
+       {3, 48, 17, 15},
+       {{"group", 48}, {"pads", Ints{1, 1, 1, 1}}}},
+      {"depthwise_multiplied", {1, 3, 4, 4}, {6, 1, 2, 2}, {1, 6, 3, 3}, {{"group", 3}}},
   };
 }
 
@@ -183,8 +217,9 @@ std::vector<ConvCase> wide_cases() {
 
 std::vector<ConvCase> all_conv_cases() {
   std::vector<ConvCase> all = conv_cases();
-  const std::vector<ConvCase> wide = wide_cases();
-  all.insert(all.end(), wide.begin(), wide.end());
+  for (const auto& more : {depthwise_cases(), wide_cases()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
   return all;
 }
 
