@@ -60,19 +60,16 @@ class ChannelwiseSums {
   }
 
   void operator()(const KernelArgs& args) const {
-    constexpr std::int64_t kLinesAtOnce = 8;  // each reads what the one before has read
     const float* const weight = by_taps(args);
     const float* const source = source_.read(args, args.input<float>(0));
     const float* const given =
         is_forward_ ? args.input<float>(2) : addend_.read(args, args.input<float>(2));
     float* const target = target_.start(args, args.output<float>());
     parallel_for(images_ * lines_.target_lines, grain_, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t at = first; at < last; at += kLinesAtOnce) {
+      for (std::int64_t line = first; line < last; ++line) {
         for_each_strip(channels_, [&]<int lanes, int vectors>(std::int64_t c) {
-          for (std::int64_t line = at; line < std::min(last, at + kLinesAtOnce); ++line) {
-            add_line<lanes, vectors>(line, weight + c, source + c,
-                                     given == nullptr ? nullptr : given + c, target + c);
-          }
+          add_line<lanes, vectors>(line, weight + c, source + c,
+                                   given == nullptr ? nullptr : given + c, target + c);
         });
       }
     });
@@ -230,6 +227,7 @@ class ChannelwiseWeightGrad {
   }
 
   /// Of `taps` neighbouring taps of one line of the weight, along a run in each line of the block.
+  /// Strips of channels are an order that hardware foresees badly: each asks for the next.
   template <int lanes, int vectors, int taps>
   void add_taps(const Span& block, std::int64_t line_tap, const ConvRun& run, const MetTap* met,
                 const float* x, const float* dy, double* sums) const {
@@ -246,7 +244,11 @@ class ChannelwiseWeightGrad {
       const float* slope = dy + (line * lines_.target_width + run.first) * channels_;
       for (std::int64_t i = 0; i < run.count; ++i, slope += channels_) {
         V factor[vectors];
-        unroll<vectors>([&]<int v>() { factor[v] = load<lanes>(slope + v * lanes); });
+        unroll<vectors>([&]<int v>() {
+          factor[v] = load<lanes>(slope + v * lanes);
+          prefetch(slope + (vectors + v) * lanes);
+          prefetch(from[0] + i * x_step + (vectors + v) * lanes);
+        });
         unroll<taps>([&]<int t>() {
           unroll<vectors>([&]<int v>() {
             products[t][v] += load<lanes>(from[t] + i * x_step + v * lanes) * factor[v];

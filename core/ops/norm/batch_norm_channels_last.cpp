@@ -118,14 +118,6 @@ struct Forward {
   }
 };
 
-/// Asks for a vector that is soon read, into the second cache. Addresses past the end do no harm.
-template <class T>
-void prefetch(const T* from) {
-  constexpr int kForReading = 0;
-  constexpr int kSecondCache = 2;
-  __builtin_prefetch(from, kForReading, kSecondCache);
-}
-
 /// See `differentiate` of the plain kernel for the formula. T: of x, dy and dx.
 template <class T, Clamp clamp>
 struct Backward {
