@@ -236,23 +236,12 @@ Kernel make_training(KernelRequest& request) {
 
 /// With h = (x - mean) * s: dbias = sum dy, dscale = sum dy * h, and
 /// dx = scale * s * (dy - dbias / n - h * dscale / n). Ioffe and Szegedy 2015, section 3.
-template <class T>
-void differentiate(const ChannelView& view, const FusedActivation& activation, const Block& block,
-                   const KernelArgs& args) {
+/// passed(i, j) stands for dy: see `differentiate`.
+template <class T, class Passed>
+void differentiate_passed(const ChannelView& view, const Block& block, const KernelArgs& args,
+                          Passed&& passed) {
   const T* const x = args.input<T>(0);
-  const T* const dy = args.input<T>(1);
   const T* const mean = args.input<T>(3) + block.first;
-  PerChannel<T> forward_slopes{};
-  for (std::int64_t j = 0; activation.is_on && j < block.count; ++j) {
-    at(forward_slopes, j) = args.input<T>(2)[block.first + j] * args.input<T>(4)[block.first + j];
-  }
-  const T* const bias = args.input<T>(5) == nullptr ? nullptr : args.input<T>(5) + block.first;
-  // dy where a fused activation lets it pass: what was normalized is computed again.
-  const auto passed = [&](auto i, auto j) {
-    if (!activation.is_on) return dy[i];
-    const T normalized = (x[i] - mean[j]) * at(forward_slopes, j) + bias[j];
-    return activation.passes(normalized) ? dy[i] : T(0);
-  };
   PerChannel<double> sums;
   PerChannel<double> moments;
   sum_channels(
@@ -286,6 +275,38 @@ void differentiate(const ChannelView& view, const FusedActivation& activation, c
   for_each_element(view, block, [&](auto i, auto j) {
     dx[i] = passed(i, j) * a[j] + (x[i] - m[j]) * b[j] + c[j];
   });
+}
+
+/// Takes dy where a fused activation lets it pass: what was normalized is computed again. Which
+/// activation there is is asked before the loops, which vectorise then.
+template <class T>
+void differentiate(const ChannelView& view, const FusedActivation& activation, const Block& block,
+                   const KernelArgs& args) {
+  const T* const x = args.input<T>(0);
+  const T* const dy = args.input<T>(1);
+  if (!activation.is_on) {
+    return differentiate_passed<T>(view, block, args, [=](auto i, auto) { return dy[i]; });
+  }
+  PerChannel<T> slopes;
+  for (std::int64_t j = 0; j < block.count; ++j) {
+    at(slopes, j) = args.input<T>(2)[block.first + j] * args.input<T>(4)[block.first + j];
+  }
+  const auto normalized = [x, slope = slopes.data(), mean = args.input<T>(3) + block.first,
+                           bias = args.input<T>(5) + block.first](auto i, auto j) {
+    return (x[i] - mean[j]) * slope[j] + bias[j];
+  };
+  const T lower = static_cast<T>(activation.lower);
+  const T upper = static_cast<T>(activation.upper);
+  if (activation.is_strict) {
+    differentiate_passed<T>(
+        view, block, args, [=](auto i, auto j) { return normalized(i, j) > lower ? dy[i] : T(0); });
+  } else {
+    differentiate_passed<T>(view, block, args, [=](auto i, auto j) {
+      const T t = normalized(i, j);
+      const T above = t < lower ? T(0) : dy[i];
+      return t > upper ? T(0) : above;
+    });
+  }
 }
 
 Kernel make_grad(KernelRequest& request) {
