@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 
@@ -16,17 +17,13 @@ enum class TilesUse {
   anywhere,       ///< where there is no oneDNN; operands in row-major order are copied
 };
 
-/// Whether they lie so that tiles are asked.
+/// Whether they lie so that tiles are asked. Anywhere: in any order, so that a convolution has the
+/// same bits whatever stands around it.
 inline bool takes_layouts(std::initializer_list<TensorSpec> images, TilesUse use) {
-  bool has_channels_last = false;
-  bool has_row_major = false;
-  for (const TensorSpec& image : images) {
-    if (image.dtype == DType::undefined) continue;
-    if (image.dtype != DType::f32) return false;
-    has_channels_last = has_channels_last || image.layout == Layout::channels_last;
-    has_row_major = has_row_major || !lies_in_rows(image);
-  }
-  return !has_row_major || (use == TilesUse::anywhere && has_channels_last);
+  return std::ranges::all_of(images, [&](const TensorSpec& image) {
+    if (image.dtype == DType::undefined) return true;
+    return use == TilesUse::anywhere ? image.dtype == DType::f32 : lies_in_rows(image);
+  });
 }
 
 /// Of Conv or ConvClamp, and of ConvInputGrad.
