@@ -108,7 +108,11 @@ std::optional<SymShape> broadcast_inputs(const InferContext& context) {
     if (!context.has_input(i)) continue;
     const SymShape* const shape = context.shape(i);
     if (shape == nullptr) return std::nullopt;
-    result = result ? broadcast(context, *result, *shape) : *shape;
+    if (!result) {
+      result = *shape;
+    } else if (*result != *shape) {  // most are equal, and a shape is an allocation
+      result = broadcast(context, *result, *shape);
+    }
   }
   if (!result) result.emplace();
   return result;
