@@ -61,19 +61,18 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   sort_by([](const Lifetime& one) { return one.bytes; });
   MemoryPlan best = place(lifetimes, order);
   best.lower_bound_bytes = most_alive_bytes(lifetimes);
-  const auto try_order = [&] {
+  const auto try_order = [&](auto&& key) {
     if (best.arena_bytes == best.lower_bound_bytes) return;
+    sort_by(key);
     MemoryPlan other = place(lifetimes, order);
     if (other.arena_bytes >= best.arena_bytes) return;
     best.arena_bytes = other.arena_bytes;
     best.offsets = std::move(other.offsets);
   };
-  sort_by([](const Lifetime& one) { return one.last - one.first; });
-  try_order();
-  sort_by([](const Lifetime& one) {
+  try_order([](const Lifetime& one) { return one.last - one.first; });
+  try_order([](const Lifetime& one) {
     return static_cast<double>(one.bytes) * (one.last - one.first + 1);
   });
-  try_order();
   return best;
 }
 

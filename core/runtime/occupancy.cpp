@@ -11,13 +11,13 @@ Occupancy::Occupancy(int steps) : root_{1, 0, std::max(steps, 1) - 1} {
   sometime_.resize(nodes);
 }
 
-std::size_t Occupancy::lowest_fit(int first, int last, std::size_t bytes) const {
-  std::vector<const Spans*> taken;
-  collect(root_, first, last, taken);
+std::size_t Occupancy::lowest_fit(int first, int last, std::size_t bytes) {
+  found_.clear();
+  collect(root_, first, last);
   std::size_t offset = 0;
   for (bool moved = true; moved;) {
     moved = false;
-    for (const Spans* spans : taken) {
+    for (const Spans* spans : found_) {
       const auto at = std::ranges::upper_bound(*spans, offset, {}, &Span::end);
       if (at == spans->end() || at->begin >= offset + bytes) continue;
       offset = at->end;
@@ -29,15 +29,14 @@ std::size_t Occupancy::lowest_fit(int first, int last, std::size_t bytes) const 
 
 /// What is taken at some step from `first` to `last` is taken throughout a range that holds all of
 /// them, or sometime in a range that they fill.
-void Occupancy::collect(const Range& range, int first, int last,
-                        std::vector<const Spans*>& found) const {
+void Occupancy::collect(const Range& range, int first, int last) {
   if (last < range.low || range.high < first) return;
   const bool is_filled = first <= range.low && range.high <= last;
   const Spans& spans = (is_filled ? sometime_ : throughout_)[range.node];
-  if (!spans.empty()) found.push_back(&spans);
+  if (!spans.empty()) found_.push_back(&spans);
   if (is_filled) return;
-  collect(range.left(), first, last, found);
-  collect(range.right(), first, last, found);
+  collect(range.left(), first, last);
+  collect(range.right(), first, last);
 }
 
 void Occupancy::take(int first, int last, std::size_t offset, std::size_t bytes) {
@@ -47,6 +46,7 @@ void Occupancy::take(int first, int last, std::size_t offset, std::size_t bytes)
 void Occupancy::take(const Range& range, int first, int last, const Span& span) {
   if (last < range.low || range.high < first) return;
   add(sometime_[range.node], span);
+  if (range.low == range.high) return;  // `collect` asks for a whole step only
   if (first <= range.low && range.high <= last) {
     add(throughout_[range.node], span);
     return;

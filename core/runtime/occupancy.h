@@ -15,7 +15,7 @@ class Occupancy {
   explicit Occupancy(int steps);
 
   /// The lowest offset behind which `bytes` are free at all steps from `first` to `last`.
-  std::size_t lowest_fit(int first, int last, std::size_t bytes) const;
+  std::size_t lowest_fit(int first, int last, std::size_t bytes);
   /// Takes `bytes` > 0 from `offset` on at all steps from `first` to `last`.
   void take(int first, int last, std::size_t offset, std::size_t bytes);
 
@@ -37,11 +37,12 @@ class Occupancy {
 
   static void add(Spans& spans, Span span);
   void take(const Range& range, int first, int last, const Span& span);
-  void collect(const Range& range, int first, int last, std::vector<const Spans*>& found) const;
+  void collect(const Range& range, int first, int last);
 
   Range root_;
   std::vector<Spans> throughout_;  // by node; 1 is the root, 2i and 2i + 1 are the halves of i
   std::vector<Spans> sometime_;
+  std::vector<const Spans*> found_;  // by `collect`; kept, so that it seldom allocates
 };
 
 }  // namespace graft

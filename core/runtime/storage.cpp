@@ -26,6 +26,7 @@ class Assigner {
       add(initializer, {.place = Storage::Place::initializer, .initializer = initializer});
     }
     map_.of_value.reserve(last_read_.size());
+    map_.storages.reserve(last_read_.size());
     int input_index = 0;
     for (const Value* input : passes::required_inputs(graph_)) {
       add(input, {.place = Storage::Place::input, .input_index = input_index++});
@@ -164,6 +165,7 @@ class Assigner {
 
 std::vector<const Node*> kernel_nodes(const Graph& graph) {
   std::vector<const Node*> nodes;
+  nodes.reserve(graph.node_count());
   for (const auto& node : graph.nodes()) {
     if (!is_view(*node)) nodes.push_back(node.get());
   }

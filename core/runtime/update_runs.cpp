@@ -76,12 +76,14 @@ std::vector<std::size_t> update_runs(std::span<const PlannedStep> steps) {
   std::vector<std::size_t> ends(steps.size());
   for (std::size_t first = 0, end = 0; first < steps.size(); first = end) {
     end = first + 1;
-    Run run;
-    if (may_join(steps[first])) run.add(*steps[first].node);
-    while (end < steps.size() && may_join(steps[first]) && may_join(steps[end]) &&
-           rule_of(*steps[end].node) == rule_of(*steps[first].node) &&
-           run.takes(*steps[end].node)) {
-      run.add(*steps[end++].node);
+    const auto may_follow = [&] {
+      return end < steps.size() && may_join(steps[end]) &&
+             rule_of(*steps[end].node) == rule_of(*steps[first].node);
+    };
+    if (may_join(steps[first]) && may_follow()) {  // most stand alone
+      Run run;
+      run.add(*steps[first].node);
+      while (may_follow() && run.takes(*steps[end].node)) run.add(*steps[end++].node);
     }
     for (std::size_t i = first; i < end; ++i) ends[i] = i == first ? end : i + 1;
   }
