@@ -60,6 +60,8 @@ void OnednnProgram::add(const dnnl::primitive_desc_base& desc,
                         const std::vector<OnednnOperand>& operands) {
   Step step;
   step.primitive = dnnl::primitive(desc.get());
+  step.bindings.reserve(operands.size() + 1);
+  step.arguments.reserve(operands.size() + 1);
   const auto bind = [&](int argument, const dnnl::memory::desc& memory_desc, OnednnSlot slot) {
     step.bindings.push_back({dnnl::memory(memory_desc, onednn_engine(), nullptr), slot});
     step.arguments.push_back({argument, step.bindings.back().memory.get()});

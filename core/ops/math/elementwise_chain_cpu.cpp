@@ -3,9 +3,9 @@
 // once. Start at ChainKernel::operator().
 #include <cstring>
 #include <memory>
-#include <unordered_map>
 
 #include "core/base/machine.h"
+#include "core/base/pointer_map.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/math/elementwise_chain.h"
 #include "core/ops/registry.h"
@@ -88,7 +88,9 @@ class ProgramBuilder {
   void number_links() {
     int number = 0;
     for (const auto& node : body_.nodes()) {
-      for (const Value* input : node->inputs()) last_read_[input] = number;
+      for (const Value* input : node->inputs()) {
+        if (input != nullptr) last_read_[input] = number;
+      }
       number_[node.get()] = number++;
     }
   }
@@ -146,8 +148,8 @@ class ProgramBuilder {
       const int slot = slot_of_.at(output);
       for (int i = 0; i < inputs_; ++i) {
         const Value* const input = body_.inputs()[static_cast<std::size_t>(i)];
-        const auto read = last_read_.find(input);
-        const int last = read == last_read_.end() ? -1 : read->second;
+        const int* const read = last_read_.find(input);
+        const int last = read == nullptr ? -1 : *read;
         const int written = number_.at(&link);
         if (last < written || (last == written && may_overwrite(link, input))) continue;
         program_.conflicts.push_back({slot, i});
@@ -171,10 +173,10 @@ class ProgramBuilder {
   const Graph& body_;
   Device& device_;
   Program program_;
-  std::unordered_map<const Value*, int> slot_of_;
-  std::unordered_map<const Node*, int> number_;
-  std::unordered_map<const Value*, int> last_read_;  // number of a link
-  std::vector<int> free_;                            // buffers
+  PointerMap<Value, int> slot_of_;
+  PointerMap<Node, int> number_;
+  PointerMap<Value, int> last_read_;  // number of a link
+  std::vector<int> free_;             // buffers
   int inputs_ = 0;
 };
 
