@@ -1,8 +1,8 @@
 #include "autograd/loss.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 
 #include "autograd/joint_loss.h"
 #include "core/ops/builder.h"
@@ -183,7 +183,7 @@ struct Row {
   float margin = 0.0F;
 };
 
-constexpr std::array<Row, 13> kRows{{
+constexpr Row kRows[] = {
     {"cross_entropy", Targets::classes, build_cross_entropy},
     {"token_cross_entropy", Targets::classes_last, build_token_cross_entropy},
     {"nll", Targets::classes, build_nll},
@@ -197,11 +197,11 @@ constexpr std::array<Row, 13> kRows{{
     {"arcface", Targets::classes, build_arcface, 0.5F},
     {"triplet", Targets::any, build_triplet, 1.0F},
     {"ctc", Targets::sequences, build_ctc},
-}};
+};
 
 const Row& row_of(std::string_view name) {
   const auto* const at = std::ranges::find(kRows, name, &Row::name);
-  if (at == kRows.end()) {
+  if (at == std::end(kRows)) {
     std::string valid;
     for (const Row& row : kRows) valid += (valid.empty() ? "" : ", ") + std::string(row.name);
     fail(ErrorKind::argument, "unknown loss '", name, "'; valid: ", valid);

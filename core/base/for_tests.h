@@ -23,8 +23,8 @@ class ForTests<Result(Arguments...)> {
  public:
   ForTests() = default;
   template <typename Given, bool kept = kTestsFollow>
-    requires std::is_invocable_r_v<Result, Given, Arguments...>
-  ForTests(Given function) {  // NOLINT(google-explicit-constructor): .samples = of_this_op
+  requires std::is_invocable_r_v<Result, Given, Arguments...> ForTests(
+      Given function) {  // NOLINT(google-explicit-constructor): .samples = of_this_op
     if constexpr (kept) function_ = std::move(function);
   }
 

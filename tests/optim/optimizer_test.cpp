@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <limits>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "core/graph/graph.h"
 #include "core/graph/print.h"
@@ -200,6 +202,13 @@ TEST(Optimizer, RowsListAllSettings) {
 }
 
 /// Attributes of update ops that no optimizer sets would be dead.
+TEST(Optimizer, AreAsManyAsReadmeSays) {
+  std::ostringstream readme;
+  readme << std::ifstream("README.md").rdbuf();  // tests run in the repository's root
+  EXPECT_NE(readme.str().find(text("**", optimizer_names().size(), " optimizers**")),
+            std::string::npos);
+}
+
 TEST(Optimizer, UpdateOpsHaveTheStateAndTheAttributesOfRows) {
   std::map<std::string_view, std::set<std::string_view>> given;
   const auto note = [&]<HasRow T>(const T& /*optimizer*/) {
@@ -216,6 +225,10 @@ TEST(Optimizer, UpdateOpsHaveTheStateAndTheAttributesOfRows) {
   };
   for (const std::string& known : optimizer_names()) {
     std::visit(note_any, optimizer_from_name(known));
+  }
+  for (const OpDef& def : OpRegistry::instance().all()) {
+    if (def.product_form.op.empty()) continue;
+    EXPECT_TRUE(given.contains(def.name)) << def.name << ": no alternative of Optimizer has it";
   }
   for (const auto& [name, settings] : given) {
     for (const AttributeDef& attribute :

@@ -144,6 +144,18 @@ TEST_P(RowTest, ReachesEachMode) {
   }
 }
 
+/// Updates have no gradient to check; their settings count all the same.
+TEST(Coverage, SamplesOfUpdatesChangeEachAttribute) {
+  for (const OpDef& def : OpRegistry::instance().all()) {
+    if (!def.updates_state() || def.domain != kInternalDomain || def.samples().empty()) continue;
+    const SampleCoverage coverage(def);
+    for (const AttributeDef& attribute : def.attributes) {
+      EXPECT_GT(coverage.values(attribute).size(), 1U)
+          << def.name << ": samples give attribute '" << attribute.name << "' one value";
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Coverage, RowTest, testing::ValuesIn(differentiable_rows()),
                          [](const auto& row) { return std::string(row.param->name); });
 

@@ -84,6 +84,13 @@ TEST_P(LoweringTest, ComputesTheSameInOpsOfOnnx) {
   EXPECT_EQ(at, found.size());
 }
 
+/// Else a step with that optimizer could not be exported.
+TEST(Lowering, IsThereForEachUpdate) {
+  for (const OpDef& def : OpRegistry::instance().all()) {
+    EXPECT_TRUE(def.product_form.op.empty() || is_lowered(def)) << def.name;
+  }
+}
+
 /// Else it would pass above by being skipped.
 TEST(Lowering, WritesAtLeastOneSampleOfEachOp) {
   std::set<std::string_view> written;

@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
 
 #include "autograd/backward.h"
 #include "core/base/rng.h"
@@ -248,6 +252,24 @@ TEST_P(RewriteTest, LosesNothingInF64) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sweep, RewriteTest, testing::ValuesIn(all_cases()), case_name);
+
+/// Those that no row names would not be swept.
+TEST(Rewrites, AreNamedByTheFileThatAppliesThem) {
+  std::set<std::string> missing;
+  const std::filesystem::path folder = "core/passes";  // tests run in the repository's root
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (entry.path().extension() == ".cpp" && text.find("return rewrite(") != text.npos) {
+      missing.insert(entry.path().stem().string());
+    }
+  }
+  EXPECT_GT(missing.size(), 10U);
+  for (const passes::RewritePass& pass : passes::rewrite_passes()) {
+    missing.erase(std::string(pass.name));
+  }
+  EXPECT_TRUE(missing.empty()) << *missing.begin() << ": no row in core/passes/rewrite.cpp";
+}
 
 TEST(Rewrites, EachHasSamplesAndANameOfItsOwn) {
   std::vector<std::string_view> names;

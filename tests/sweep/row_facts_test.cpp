@@ -237,6 +237,29 @@ TEST_P(RowFactTest, IsAnActivationWhereItsGradientIsOneOp) {
   }
 }
 
+/// Of the ops that make f32 of one f32 tensor, of the same shape. Chains ask the kernel and layouts
+/// the row whether each element is computed by itself.
+TEST_P(RowFactTest, IsElementwiseInItsRowAndInItsKernel) {
+  bool was_tried = false;
+  bool has_run = true;
+  bool works_in_place = true;
+  for_each_sample(DType::f32, [&](const SampleGraph& sample) {
+    const Node& node = *sample.node;
+    if (def().inputs.size() != 1 || def().inputs.front().arity == Arity::variadic ||
+        node.input_count() != 1 || node.output_count() != 1 || def().only_moves ||
+        node.input(0)->type() != node.output(0)->type() || node.output(0)->dtype() != DType::f32 ||
+        !find_kernel(node, cpu()).run) {
+      return;
+    }
+    was_tried = true;
+    has_run = has_run && find_run_function(node, cpu());
+    works_in_place = works_in_place && !def().aliases.empty();
+  });
+  if (!was_tried) GTEST_SKIP() << "it has other inputs or outputs";
+  EXPECT_EQ(def().layout.kind == LayoutRule::Kind::elementwise, has_run);
+  EXPECT_TRUE(works_in_place || !has_run);
+}
+
 /// An update by a gradient has a form that makes the gradient: it reads the same, but for one input
 /// more.
 TEST_P(RowFactTest, HasAProductFormThatIsThere) {

@@ -31,7 +31,8 @@ Lines lines_of(const std::string& text) {
 class Session {
  public:
   Session(const std::filesystem::path& folder, int columns, const std::string& command)
-      : socket_((folder / ("tmux" + std::to_string(++count_))).string()), record_(socket_ + ".txt") {
+      : socket_((folder / ("tmux" + std::to_string(++count_))).string()),
+        record_(socket_ + ".txt") {
     const std::string line = "until test -e " + record_ + "; do sleep 0.01; done; " + command +
                              "; echo graft-ended $?; sleep 300";
     const Outcome made =

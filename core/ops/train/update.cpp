@@ -121,7 +121,7 @@ std::vector<Sample> rmsprop_samples() {
        2},
       {"momentum",
        {tensor(), tensor(), rate(), step(2), squares, tensor()},
-       {number("momentum", 0.9F), number("alpha", 0.9F)},
+       {number("momentum", 0.9F), number("alpha", 0.9F), number("epsilon", 1e-3F)},
        3},
       {"centered",
        {tensor(), tensor(), rate(), step(2), squares, tensor(), tensor(-.1, .1)},

@@ -1,4 +1,3 @@
-#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -175,13 +174,11 @@ UpdateRule accumulate(const KernelRequest& request) {
 /// The rules of all updates by the element types of parameter and gradient; the latter may come in
 /// bf16, as products of mixed precision write it.
 template <class T, class G>
-constexpr std::array<std::pair<std::string_view, UpdateRule (*)(const KernelRequest&)>, 5> kRules{{
-    {"SgdUpdate", sgd<T, G>},
-    {"AdamUpdate", adam<T, G>},
-    {"RmspropUpdate", rmsprop<T, G>},
-    {"AdagradUpdate", adagrad<T, G>},
+constexpr std::pair<std::string_view, UpdateRule (*)(const KernelRequest&)> kRules[] = {
+    {"SgdUpdate", sgd<T, G>},         {"AdamUpdate", adam<T, G>},
+    {"RmspropUpdate", rmsprop<T, G>}, {"AdagradUpdate", adagrad<T, G>},
     {"Accumulate", accumulate<T, G>},
-}};
+};
 
 /// The update by a gradient that is there as a whole.
 Kernel make_update(KernelRequest& request) {

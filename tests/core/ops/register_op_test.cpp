@@ -40,8 +40,7 @@ OpDef row(std::string_view name) {
           .outputs = {{"y"}},
           .infer = infer_same,
           .layout = kElementwise,
-          .backward = NotDifferentiable{"a test has no use for it"},
-          .samples = nullptr};
+          .backward = NotDifferentiable{"a test has no use for it"}};
 }
 
 /// What a program does at the start of main: no test has run yet, and no op was looked up.

@@ -68,8 +68,7 @@ class MeetIsAnOp : public testing::Environment {
                  .inputs = {{"x"}},
                  .outputs = {{"y"}},
                  .infer = infer_same,
-                 .backward = NotDifferentiable{"a test has no use for it"},
-                 .samples = nullptr},
+                 .backward = NotDifferentiable{"a test has no use for it"}},
                 {{.name = "plain", .make = make_meet}});
   }
 };
