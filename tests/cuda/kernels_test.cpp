@@ -180,7 +180,7 @@ bool has_cuda_kernel(const OpDef& def) {
 std::vector<const OpDef*> rows() {
   std::vector<const OpDef*> found;
   for (const OpDef& def : OpRegistry::instance().all()) {
-    if (has_cuda_kernel(def) && def.samples != nullptr) found.push_back(&def);
+    if (has_cuda_kernel(def)) found.push_back(&def);
   }
   std::ranges::sort(found, {}, [](const OpDef* def) { return def->name; });
   return found;
