@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <type_traits>
 #include <utility>
@@ -13,6 +14,9 @@ constexpr bool kTestsFollow = false;
 constexpr bool kTestsFollow = true;
 #endif
 
+template <typename Function, typename Result, typename... Arguments>
+concept Returns = std::is_invocable_r_v<Result, Function, Arguments...>;
+
 template <typename Signature>
 class ForTests;
 
@@ -22,9 +26,9 @@ template <typename Result, typename... Arguments>
 class ForTests<Result(Arguments...)> {
  public:
   ForTests() = default;
-  template <typename Given, bool kept = kTestsFollow>
-  requires std::is_invocable_r_v<Result, Given, Arguments...> ForTests(
-      Given function) {  // NOLINT(google-explicit-constructor): .samples = of_this_op
+  ForTests(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): .samples = nullptr
+  template <Returns<Result, Arguments...> Given, bool kept = kTestsFollow>
+  ForTests(Given function) {  // NOLINT(google-explicit-constructor): .samples = of_this_op
     if constexpr (kept) function_ = std::move(function);
   }
 

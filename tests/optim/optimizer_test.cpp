@@ -201,7 +201,6 @@ TEST(Optimizer, RowsListAllSettings) {
   }
 }
 
-/// Attributes of update ops that no optimizer sets would be dead.
 TEST(Optimizer, AreAsManyAsReadmeSays) {
   std::ostringstream readme;
   readme << std::ifstream("README.md").rdbuf();  // tests run in the repository's root
@@ -209,6 +208,7 @@ TEST(Optimizer, AreAsManyAsReadmeSays) {
             std::string::npos);
 }
 
+/// Attributes of update ops that no optimizer sets would be dead.
 TEST(Optimizer, UpdateOpsHaveTheStateAndTheAttributesOfRows) {
   std::map<std::string_view, std::set<std::string_view>> given;
   const auto note = [&]<HasRow T>(const T& /*optimizer*/) {

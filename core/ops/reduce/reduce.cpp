@@ -14,9 +14,7 @@ std::optional<std::vector<bool>> reduced_axes(const Node& node, int rank) {
   const bool none = axes.empty() && node.attributes.get_int("noop_with_empty_axes", 0) != 0;
   std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.empty() && !none);
   for (const std::int64_t axis : axes) {
-    const bool is_in_range = axis >= -rank && axis < rank;  // then nobody reads a label
-    const std::string who = is_in_range ? std::string() : node.label();
-    const auto at = static_cast<std::size_t>(normalize_axis(axis, rank, who));
+    const auto at = static_cast<std::size_t>(normalize_axis(axis, rank, node.label()));
     if (reduced[at]) fail(ErrorKind::shape, node.label(), ": axis ", axis, " is named twice");
     reduced[at] = true;
   }

@@ -40,7 +40,8 @@ OpDef row(std::string_view name) {
           .outputs = {{"y"}},
           .infer = infer_same,
           .layout = kElementwise,
-          .backward = NotDifferentiable{"a test has no use for it"}};
+          .backward = NotDifferentiable{"a test has no use for it"},
+          .samples = nullptr};
 }
 
 /// What a program does at the start of main: no test has run yet, and no op was looked up.

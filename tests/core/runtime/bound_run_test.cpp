@@ -68,7 +68,8 @@ class MeetIsAnOp : public testing::Environment {
                  .inputs = {{"x"}},
                  .outputs = {{"y"}},
                  .infer = infer_same,
-                 .backward = NotDifferentiable{"a test has no use for it"}},
+                 .backward = NotDifferentiable{"a test has no use for it"},
+                 .samples = nullptr},
                 {{.name = "plain", .make = make_meet}});
   }
 };
