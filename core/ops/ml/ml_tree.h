@@ -33,7 +33,7 @@ struct TreeEnsemble {
   std::vector<Branch> branches;
   std::vector<Leaf> leaves;
   std::vector<std::vector<double>> sets;
-  std::int64_t features = 0;  ///< one more than the largest feature id
+  std::int64_t last_feature = -1;  ///< the largest that a branch reads; -1 without branches
 
   /// The leaf that a sample reaches.
   template <class T>

@@ -67,8 +67,8 @@ std::vector<double> base_values(const Node& node, std::int64_t targets) {
 
 void check_features(const KernelRequest& request, const TreeEnsemble& trees) {
   const Samples2d samples = samples_of(request.shape());
-  if (trees.features > samples.features) {
-    fail(ErrorKind::shape, request.node().label(), ": reads feature ", trees.features - 1,
+  if (trees.last_feature >= samples.features) {
+    fail(ErrorKind::shape, request.node().label(), ": reads feature ", trees.last_feature,
          ", samples have ", samples.features);
   }
 }

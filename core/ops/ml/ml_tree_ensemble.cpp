@@ -46,7 +46,7 @@ void check_trees(const Node& node, const TreeEnsemble& trees) {
 
 void add_feature(const Node& node, TreeEnsemble& trees, std::int64_t feature) {
   if (feature < 0) fail(ErrorKind::model, node.label(), ": feature ", feature, " is negative");
-  trees.features = std::max(trees.features, feature + 1);
+  trees.last_feature = std::max(trees.last_feature, feature);
 }
 
 /// Lists of members, each ended by NaN (the last one may go without).

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "core/runtime/session.h"
 #include "tests/core/error_of.h"
@@ -93,10 +95,12 @@ TEST(MlTree, CirclesAreRefused) {
 }
 
 TEST(MlTree, FeaturesBeyondTheSampleAreRefused) {
-  Attributes attributes = stump("target", {0, 0}, {1, 2});
-  attributes.set({"nodes_featureids", AttributeValue(Ints{1, 0, 0})});
-  EXPECT_EQ(kind_of([&] { call_ml("TreeEnsembleRegressor", three(), attributes); }),
-            ErrorKind::shape);
+  for (const std::int64_t feature : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {
+    Attributes attributes = stump("target", {0, 0}, {1, 2});
+    attributes.set({"nodes_featureids", AttributeValue(Ints{feature, 0, 0})});
+    EXPECT_EQ(kind_of([&] { call_ml("TreeEnsembleRegressor", three(), attributes); }),
+              ErrorKind::shape);
+  }
 }
 
 }  // namespace
