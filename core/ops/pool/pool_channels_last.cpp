@@ -164,12 +164,12 @@ void max_pool_grad(const PoolImages& g, const PoolWindows& windows, const std::u
 }
 
 /// How many elements the window of an output averages.
-std::int64_t window_size(const WindowAxes& counted, const std::array<std::int64_t, 3>& output) {
-  std::int64_t size = 1;
+double window_size(const WindowAxes& counted, const std::array<std::int64_t, 3>& output) {
+  double size = 1;
   for (std::size_t i = 0; i < counted.size(); ++i) {
-    size *= counted[i].taps_of_output(output[i]).count();
+    size *= static_cast<double>(counted[i].taps_of_output(output[i]).count());
   }
-  return std::max<std::int64_t>(1, size);
+  return std::max(1.0, size);
 }
 
 template <class T>
@@ -249,7 +249,11 @@ Kernel for_float(const KernelRequest& request, Make&& make) {
 bool overlap_little(const PoolImages& g) {
   constexpr std::int64_t kMost = 4;
   std::int64_t windows = 1;
-  for (const WindowAxis& axis : g.axes) windows *= (axis.extent() + axis.stride - 1) / axis.stride;
+  for (const WindowAxis& axis : g.axes) {
+    const std::int64_t along = (axis.extent() + axis.stride - 1) / axis.stride;
+    if (along > kMost) return false;
+    windows *= along;
+  }
   return windows <= kMost;
 }
 

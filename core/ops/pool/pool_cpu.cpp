@@ -81,7 +81,8 @@ void max_pool_with_indices(const PoolGeometry& g, bool is_column_major, const T*
       std::copy_n(row.best.begin(), piece.count, y + at);
       for (std::int64_t i = 0; i < piece.count; ++i) {
         const std::int64_t index = row.index[static_cast<std::size_t>(i)];
-        indices[at + i] = start + (is_column_major ? column_major(g.axes, index) : index);
+        const bool is_turned = is_column_major && index >= 0;
+        indices[at + i] = start + (is_turned ? column_major(g.axes, index) : index);
       }
     });
   });
@@ -117,23 +118,23 @@ class AverageDivisor {
   /// to[i] = from[i] / count.
   template <class T>
   void divide(const RowPiece& piece, const T* from, T* to) const {
-    const std::int64_t rows = axes_[0].taps_of_output(piece.depth).count() *
-                              axes_[1].taps_of_output(piece.height).count();
+    const double rows = static_cast<double>(axes_[0].taps_of_output(piece.depth).count()) *
+                        static_cast<double>(axes_[1].taps_of_output(piece.height).count());
     const std::int64_t first = std::clamp<std::int64_t>(full_.first - piece.first, 0, piece.count);
     const std::int64_t last = std::clamp(full_.last - piece.first, first, piece.count);
     divide_border(piece, rows, 0, first, from, to);
-    const T whole = static_cast<T>(std::max<std::int64_t>(1, rows * axes_[2].kernel));
+    const T whole = static_cast<T>(std::max(1.0, rows * static_cast<double>(axes_[2].kernel)));
     for (std::int64_t i = first; i < last; ++i) to[i] = from[i] / whole;
     divide_border(piece, rows, last, piece.count, from, to);
   }
 
  private:
   template <class T>
-  void divide_border(const RowPiece& piece, std::int64_t rows, std::int64_t first,
-                     std::int64_t last, const T* from, T* to) const {
+  void divide_border(const RowPiece& piece, double rows, std::int64_t first, std::int64_t last,
+                     const T* from, T* to) const {
     for (std::int64_t i = first; i < last; ++i) {
-      const std::int64_t count = rows * axes_[2].taps_of_output(piece.first + i).count();
-      to[i] = from[i] / static_cast<T>(std::max<std::int64_t>(1, count));
+      const auto columns = static_cast<double>(axes_[2].taps_of_output(piece.first + i).count());
+      to[i] = from[i] / static_cast<T>(std::max(1.0, rows * columns));
     }
   }
 

@@ -47,6 +47,7 @@ struct PoolGeometry {
       axes[static_cast<std::size_t>(3 - rank + i)] = window.axis(i, x[i + 2]);
     }
     columns = Columns(axes[2]);
+    if (input_plane() == 0 && output_plane() == 0) planes = 0;  // nothing to walk
   }
 
   static bool fits(const Shape& x) {
@@ -58,10 +59,13 @@ struct PoolGeometry {
   /// Calls body(plane) for all planes, over all threads.
   template <class Body>
   void for_each_plane(Body&& body) const {
-    std::int64_t work = output_plane();
-    for (const WindowAxis& axis : axes) work *= std::min(axis.kernel, axis.input);
-    work = std::max<std::int64_t>({1, input_plane(), work});
-    parallel_for(planes, kRowwiseGrain / work + 1, [&](auto first, auto last) {
+    auto work = static_cast<double>(output_plane());  // which the taps may take beyond 64 bits
+    for (const WindowAxis& axis : axes) {
+      work *= static_cast<double>(std::min(axis.kernel, axis.input));
+    }
+    work = std::max({1.0, static_cast<double>(input_plane()), work});
+    const auto grain = static_cast<std::int64_t>(static_cast<double>(kRowwiseGrain) / work);
+    parallel_for(planes, grain + 1, [&](auto first, auto last) {
       for (std::int64_t plane = first; plane < last; ++plane) body(plane);
     });
   }
@@ -108,15 +112,13 @@ void for_each_row_piece(const WindowAxes& axes, Body&& body) {
   }
 }
 
-/// Calls body(i, x, count, stride) for each tap of the window, in row-major order: outputs
-/// i ... i + count - 1 of the piece meet elements x, x + stride, ... of the plane. The stride is a
-/// compile-time 1 or 2 where it can be, so that loops vectorise.
+/// for_each_tap of a part of the piece, whose outputs need these taps along the width.
 template <class Body>
-void for_each_tap(const PoolGeometry& g, const RowPiece& piece, Body&& body) {
+void for_each_tap_of(const PoolGeometry& g, const RowPiece& piece, const Span& part,
+                     const Span& columns, Body&& body) {
   const auto& [depth, height, width] = g.axes;
   const Span d = depth.taps_of_output(piece.depth);
   const Span h = height.taps_of_output(piece.height);
-  const Span columns = g.columns.taps(piece.first, piece.count);
   for (std::int64_t kd = d.first; kd < d.last; ++kd) {
     for (std::int64_t kh = h.first; kh < h.last; ++kh) {
       const std::int64_t row =
@@ -124,8 +126,8 @@ void for_each_tap(const PoolGeometry& g, const RowPiece& piece, Body&& body) {
           width.input;
       for (std::int64_t kw = columns.first; kw < columns.last; ++kw) {
         const Span all = g.columns.outputs(kw);
-        const std::int64_t first = std::max(all.first, piece.first);
-        const std::int64_t count = std::min(all.last, piece.first + piece.count) - first;
+        const std::int64_t first = std::max(all.first, part.first);
+        const std::int64_t count = std::min(all.last, part.last) - first;
         if (count <= 0) continue;
         const std::int64_t i = first - piece.first;
         const std::int64_t x = row + width.position(first, kw);
@@ -138,6 +140,22 @@ void for_each_tap(const PoolGeometry& g, const RowPiece& piece, Body&& body) {
         }
       }
     }
+  }
+}
+
+/// Calls body(i, x, count, stride) for each tap of the window, in row-major order: outputs
+/// i ... i + count - 1 of the piece meet elements x, x + stride, ... of the plane. The stride is a
+/// compile-time 1 or 2 where it can be, so that loops vectorise.
+template <class Body>
+void for_each_tap(const PoolGeometry& g, const RowPiece& piece, Body&& body) {
+  const Span all{piece.first, piece.first + piece.count};
+  const Span columns = g.columns.taps(piece.first, piece.count);
+  if (columns.count() <= piece.count * g.axes[2].input) {
+    return for_each_tap_of(g, piece, all, columns, body);
+  }
+  // Taps of windows far apart, of which most meet nothing: those of each output that do are fewer.
+  for (std::int64_t output = all.first; output < all.last; ++output) {
+    for_each_tap_of(g, piece, {output, output + 1}, g.columns.taps(output, 1), body);
   }
 }
 

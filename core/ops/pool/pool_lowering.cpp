@@ -3,6 +3,7 @@
 #include "core/ops/kernels/window_lowering.h"
 #include "core/ops/lowering.h"
 #include "core/ops/pool/pool_geometry.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 namespace {
@@ -11,14 +12,15 @@ constexpr int kMostSpatialAxes = 3;
 
 /// 1 over the elements that each window's average counts: [1,1,outputs...].
 Expr shares(const LoweredNode& n, const Shape& y, const WindowAxes& axes) {
+  require_small_table(n.node(), y.size(2, y.rank()));
   const WindowAxes counted = counted_axes(axes, n.flag("count_include_pad"));
   std::vector<double> numbers;
   for (std::int64_t d = 0; d < axes[0].output; ++d) {
     for (std::int64_t h = 0; h < axes[1].output; ++h) {
       for (std::int64_t w = 0; w < axes[2].output; ++w) {
-        numbers.push_back(1.0 / static_cast<double>(counted[0].taps_of_output(d).count() *
-                                                    counted[1].taps_of_output(h).count() *
-                                                    counted[2].taps_of_output(w).count()));
+        numbers.push_back(1.0 / (static_cast<double>(counted[0].taps_of_output(d).count()) *
+                                 static_cast<double>(counted[1].taps_of_output(h).count()) *
+                                 static_cast<double>(counted[2].taps_of_output(w).count())));
       }
     }
   }

@@ -16,7 +16,10 @@ inline constexpr std::int64_t kPoolChannels = 64;
 /// Images in channels-last order, and how a pooling walks over them.
 struct PoolImages {
   PoolImages(const KernelRequest& request, const Shape& x)
-      : batch(x[0]), channels(x[1]), axes(PoolGeometry(request.node(), x).axes) {}
+      : batch(x[0]), channels(x[1]), axes(PoolGeometry(request.node(), x).axes) {
+    const bool has_positions = input_positions() != 0 || output_positions() != 0;
+    if (channels == 0 || !has_positions) batch = 0;  // nothing to walk
+  }
 
   std::int64_t input_positions() const { return axes[0].input * axes[1].input * axes[2].input; }
   std::int64_t output_positions() const { return axes[0].output * axes[1].output * axes[2].output; }
@@ -115,9 +118,8 @@ class PoolWindows {
     std::array<std::int64_t, 3> first{};
     for (std::size_t i = 0; i < axes_.size(); ++i) {
       const WindowAxis& axis = axes_[i];
-      while (inner_[i].first < axis.output && !is_whole(axis, inner_[i].first)) ++inner_[i].first;
-      inner_[i].last = inner_[i].first;
-      while (inner_[i].last < axis.output && is_whole(axis, inner_[i].last)) ++inner_[i].last;
+      inner_[i].first = axis.outputs_of_tap(0).first;
+      inner_[i].last = axis.outputs_of_tap(axis.kernel - 1).last;
       first[i] = inner_[i].first;
       are_disjoint = are_disjoint && axis.stride >= axis.extent();
       cover_all = cover_all && axis.stride == axis.kernel && axis.pad_begin == 0 &&
@@ -155,9 +157,6 @@ class PoolWindows {
   bool cover_all = true;
 
  private:
-  static bool is_whole(const WindowAxis& axis, std::int64_t output) {
-    return axis.taps_of_output(output).count() == axis.kernel;
-  }
   bool is_inner(std::size_t axis, const std::array<std::int64_t, 3>& output) const {
     return output[axis] >= inner_[axis].first && output[axis] < inner_[axis].last;
   }
@@ -175,7 +174,8 @@ class PoolWindows {
 };
 
 inline bool has_few_taps(const PoolImages& g) {
-  return g.axes[0].kernel * g.axes[1].kernel * g.axes[2].kernel <= PoolTaps::kMost;
+  const std::int64_t plane = g.axes[1].kernel * g.axes[2].kernel;  // the product of three overflows
+  return plane <= PoolTaps::kMost && g.axes[0].kernel * plane <= PoolTaps::kMost;
 }
 
 }  // namespace graft

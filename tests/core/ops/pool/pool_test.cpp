@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/kernel.h"
 #include "core/ops/kernels/window.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
@@ -13,6 +14,7 @@ namespace {
 using testing::call_internal_op;
 using testing::call_op;
 using ::testing::ElementsAre;
+using ::testing::FloatEq;
 using testing::floats;
 using Ints = std::vector<std::int64_t>;
 
@@ -246,6 +248,53 @@ TEST(Pool, AHugeWindowWithSamePaddingEnds) {
   const Attributes attributes{{"kernel_shape", Ints{most, most}}, {"auto_pad", "SAME_UPPER"}};
   EXPECT_THAT(floats(call_op("MaxPool", {three_by_three()}, attributes)[0]),
               ElementsAre(9, 9, 9, 9, 9, 9, 9, 9, 9));
+}
+
+constexpr std::int64_t kMost = (1LL << 31) - 1;
+
+TEST(Pool, CountsOfHugeWindowsDoNotOverflow) {
+  const Tensor x = Tensor::from<float>({1, 1, 1, 1, 1}, {1});
+  const Attributes attributes{{"kernel_shape", Ints(3, kMost)},
+                              {"strides", Ints(3, kMost)},
+                              {"pads", Ints(6, kMost - 1)},
+                              {"count_include_pad", 1}};
+  EXPECT_THAT(floats(call_op("AveragePool", {x}, attributes)[0]),
+              ElementsAre(FloatEq(1.0F / std::pow(static_cast<float>(kMost), 3.0F))));
+}
+
+/// 2^22 * 2^21 * 2^21 is 0 in 64 bits, and that was few enough for a table of 256 taps.
+TEST(Pool, HugeWindowsOverImagesInChannelsLastOrderAreNotTakenForSmallOnes) {
+  const Ints kernel{1LL << 22, 1LL << 21, 1LL << 21};
+  Ints pads;
+  for (int i = 0; i < 6; ++i) pads.push_back(kernel[static_cast<std::size_t>(i % 3)] - 1);
+  const Tensor x = Tensor::zeros(DType::f32, {1, 2, 8, 8, 8});
+  testing::OneNode pool("MaxPool", "", {x}, 1,
+                        {{"kernel_shape", kernel}, {"strides", kernel}, {"pads", pads}});
+  for (Value* value : pool.node->inputs()) value->layout = Layout::channels_last;
+  pool.node->output()->layout = Layout::channels_last;
+  EXPECT_TRUE(prepare_all_kernels(*pool.node, cpu()).empty());
+}
+
+TEST(Pool, HugeWindowsFarApartEnd) {
+  const Tensor x = Tensor::from<float>({1, 1, 3}, {1, 2, 3});
+  const Attributes attributes{{"kernel_shape", Ints{kMost}},
+                              {"strides", Ints{kMost}},
+                              {"pads", Ints{kMost - 1, kMost - 1}}};
+  EXPECT_THAT(floats(call_op("MaxPool", {x}, attributes)[0]), ElementsAre(1, 3));
+}
+
+TEST(Pool, ManyPlanesWithoutElementsEnd) {
+  const Shape planes{1LL << 60, 1, 0};
+  const Attributes attributes{{"kernel_shape", Ints{1}}, {"auto_pad", "SAME_UPPER"}};
+  const Tensor x = Tensor::zeros(DType::f32, planes);
+  EXPECT_EQ(call_op("AveragePool", {x}, attributes)[0].shape(), planes);
+}
+
+TEST(MaxPool, IndicesOfWindowsWithoutElementsInColumnOrder) {
+  const Attributes attributes{
+      {"kernel_shape", Ints{3}}, {"pads", Ints{2, 2}}, {"storage_order", 1}};
+  const auto y = call_op("MaxPool", {Tensor::zeros(DType::f32, {1, 1, 0})}, attributes, 2);
+  EXPECT_THAT(indices(y[1]), ElementsAre(-1, -1));
 }
 
 }  // namespace
