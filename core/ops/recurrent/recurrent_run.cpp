@@ -11,7 +11,9 @@ Chains divide_samples(const RecurrentSizes& sizes, std::int64_t gate_columns) {
   const std::int64_t most = std::max<std::int64_t>(1, sizes.batch / kFewestSamples);
   const std::int64_t count = std::clamp<std::int64_t>(threads / sizes.directions, 1, most);
   const std::int64_t all = count * sizes.directions;
-  const bool is_small = sizes.batch * gate_columns * sizes.hidden < kLarge;
+  const bool is_small = static_cast<double>(sizes.batch) * static_cast<double>(gate_columns) *
+                            static_cast<double>(sizes.hidden) <
+                        static_cast<double>(kLarge);
   if (threads == 1 || all == 1 || (2 * all < threads && !is_small)) {
     return {{{0, sizes.batch}}, false};
   }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/ops/recurrent/recurrent.h"
+#include "core/ops/shape_rules.h"
 
 namespace graft {
 namespace {
@@ -170,6 +171,14 @@ RecurrentSizes::RecurrentSizes(const KernelRequest& request, const RecurrentSett
       input(request.shape(x)[2]),
       hidden(request.shape(r)[2]),
       directions(settings.directions),
-      batch_first(settings.batch_first) {}
+      batch_first(settings.batch_first) {
+  // Nothing to walk, whatever the other dims are.
+  if (batch == 0 || (input == 0 && hidden == 0)) batch = steps = 0;
+  // The largest that kernels lay out, gates of all steps or the states between them, has fewer
+  // elements: X may be without any, and its steps as many as a file says.
+  constexpr std::int64_t kMostNumbers = 8;
+  checked_multiply(checked_multiply(checked_add(steps, 1), batch),
+                   checked_multiply(kMostNumbers, hidden));
+}
 
 }  // namespace graft

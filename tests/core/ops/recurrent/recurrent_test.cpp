@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/ops/kernel.h"
 #include "tests/core/ops/call_op.h"
 
 namespace graft {
@@ -164,6 +165,20 @@ TEST(Recurrent, Refusals) {
   EXPECT_THROW(call_op("RNN", {x, w, r}, {activations({"Tanh", "Tanh"})}), Error);
   EXPECT_THROW(call_op("RNN", {x, w, r}, {{"activations", "Tanh"}}), Error);
   EXPECT_THROW(call_op("RNN", {x, w, r}, {{"clip", -1.0F}}), Error);
+}
+
+/// An input without elements may have as many steps as its file says.
+TEST(Recurrent, StepsOfNothing) {
+  const std::int64_t many = std::int64_t{1} << 62;
+  const Tensor r = filled({1, 4, 4}, 0.0F);
+  const auto run = [&](const Shape& x, const Tensor& w) {
+    return call_op("RNN", {Tensor::zeros(DType::f32, x), w, r}, {}, 2);
+  };
+  EXPECT_EQ(run({many / 4, 0, 2}, filled({1, 4, 2}, 0.0F))[0].shape(), Shape({many / 4, 1, 0, 4}));
+  // States of 2^62 steps take 2^64 elements, which is 0 in 64 bits.
+  const testing::OneNode endless(
+      "RNN", "", {Tensor::zeros(DType::f32, {many, 1, 0}), filled({1, 4, 0}, 0.0F), r}, 2, {});
+  EXPECT_THROW(prepare_all_kernels(*endless.node, cpu()), Error);
 }
 
 }  // namespace
