@@ -18,6 +18,7 @@ void for_each_run(const Shape& whole, const Shape& part, int axis, std::int64_t 
   const std::int64_t inner = whole.size(axis + 1, whole.rank());
   const std::int64_t outer = whole.size(0, axis);
   const std::int64_t run = part[axis] * inner;
+  if (run == 0) return;  // of which there may be 2^62
   for (std::int64_t i = 0; i < outer; ++i) {
     copy((i * whole[axis] + start) * inner, i * run, run);
   }
@@ -48,7 +49,10 @@ Shape joined_shape(std::span<const Tensor> tensors, int axis) {
         with_dim(tensor.shape(), axis, 0) != with_dim(first.shape(), axis, 0)) {
       fail(ErrorKind::shape, "cannot join ", first, " and ", tensor, " along axis ", axis);
     }
-    dim += tensor.shape()[axis];
+    if (__builtin_add_overflow(dim, tensor.shape()[axis], &dim)) {
+      fail(ErrorKind::shape, "the joined axis ", axis, " of ", tensors.size(), " tensors like ",
+           first, " overflows 64 bits");
+    }
   }
   return with_dim(first.shape(), axis, dim);
 }
@@ -79,7 +83,6 @@ Tensor narrow(const Tensor& tensor, int axis, std::int64_t start, std::int64_t l
   const std::size_t size = element_bytes(tensor);
   Tensor result = Tensor::empty(tensor.dtype(), shape);
   for_each_run(tensor.shape(), shape, axis, start, [&](auto from, auto to, auto count) {
-    if (count == 0) return;
     std::memcpy(
         static_cast<std::byte*>(result.data()) + static_cast<std::size_t>(to) * size,
         static_cast<const std::byte*>(tensor.data()) + static_cast<std::size_t>(from) * size,
@@ -110,7 +113,6 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
   std::int64_t start = 0;
   for (const Tensor& tensor : tensors) {
     for_each_run(shape, tensor.shape(), axis, start, [&](auto to, auto from, auto count) {
-      if (count == 0) return;
       std::memcpy(
           static_cast<std::byte*>(result.data()) + static_cast<std::size_t>(to) * size,
           static_cast<const std::byte*>(tensor.data()) + static_cast<std::size_t>(from) * size,

@@ -17,6 +17,7 @@ struct ChannelView {
     channels = x.rank() > 1 ? x[1] : 1;
     inner = x.rank() > 2 ? x.size(2, x.rank()) : 1;
     if (request.layout() == Layout::channels_last) outer *= std::exchange(inner, 1);
+    if (channels == 0 || inner == 0) outer = 0;  // nothing to walk
   }
 
   /// Elements of one channel.

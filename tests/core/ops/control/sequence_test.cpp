@@ -87,6 +87,17 @@ TEST(Sequence, JoinsItems) {
   EXPECT_THAT(last.values<const float>(), ElementsAre(1, 3, 2, 4));
 }
 
+TEST(Sequence, JoinsManyItemsWithoutElements) {
+  const std::int64_t many = std::int64_t{1} << 62;
+  const Tensor nothing = Tensor::zeros(DType::f32, {many, 0});
+  const Datum both = Sequence{{nothing, nothing}};
+  const auto join = [&](std::int64_t axis) {
+    return call("ConcatFromSequence", {both}, {{"axis", axis}}).tensor().shape();
+  };
+  EXPECT_EQ(join(1), (Shape{many, 0}));
+  EXPECT_EQ(error_of([&] { join(0); }).kind(), ErrorKind::shape);
+}
+
 TEST(Optional, HasAnElementOrNot) {
   const auto has = [](const std::vector<Datum>& inputs) {
     return call("OptionalHasElement", inputs).tensor().values<const bool>()[0];

@@ -174,6 +174,13 @@ TEST(BatchNorm, OldFormsWithExtraOutputsTrain) {
   EXPECT_EQ(kind_of([] { call_opset_9(true); }), ErrorKind::unsupported);
 }
 
+TEST(BatchNorm, ManySamplesWithoutElementsEnd) {
+  const Shape samples{std::int64_t{1} << 60, 1, 0};
+  const Tensor one = Tensor::full(DType::f32, {1}, 1.0);
+  const Tensor x = Tensor::zeros(DType::f32, samples);
+  EXPECT_EQ(call_op("BatchNormalization", {x, one, one, one, one})[0].shape(), samples);
+}
+
 TEST(BatchNorm, RefusesWhatDoesNotFit) {
   const auto call = [](const Tensor& scale, int outputs) {
     call_op("BatchNormalization",

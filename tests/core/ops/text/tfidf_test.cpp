@@ -42,6 +42,15 @@ TEST(TfIdfVectorizer, Weighs) {
   EXPECT_THAT(floats(call_op("TfIdfVectorizer", {text()}, attributes)[0]), ElementsAre(0, 10, 100));
 }
 
+TEST(TfIdfVectorizer, ManyRowsOfNothingEnd) {
+  Attributes nothing = words("TF", 0);
+  for (const char* list : {"ngram_indexes", "pool_int64s"}) nothing.set({list, Ints{}});
+  nothing.set({"ngram_counts", Ints{0}});
+  const Shape rows{std::int64_t{1} << 60, 0};
+  const Tensor x = Tensor::empty(DType::i64, rows);
+  EXPECT_EQ(call_op("TfIdfVectorizer", {x}, nothing)[0].shape(), rows);
+}
+
 TEST(TfIdfVectorizer, RefusesWhatDoesNotFit) {
   const auto kind = [](const Attribute& changed) {
     Attributes attributes = words("TF", 0);
