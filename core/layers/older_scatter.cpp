@@ -5,6 +5,7 @@
 
 #include "core/layers/older_forms.h"
 #include "core/ops/cost.h"
+#include "core/ops/table_limit.h"
 
 namespace graft::edit {
 namespace {
@@ -38,7 +39,7 @@ Ints apart(const Node& pool, const Shape& y) {
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const std::int64_t extent = (kernel[i] - 1) * dilations[i] + 1;
     const std::int64_t each = (extent + strides[i] - 1) / strides[i];
-    result.push_back(std::clamp<std::int64_t>(each, 1, y[2 + static_cast<int>(i)]));
+    result.push_back(std::max<std::int64_t>(1, std::min(each, y[2 + static_cast<int>(i)])));
   }
   return result;
 }
@@ -102,6 +103,7 @@ std::vector<Expr> add_by_product(const OlderForm& form) {
   const std::int64_t places = shape.size(0, static_cast<int>(depth));
   const std::int64_t row = shape.size(static_cast<int>(depth), shape.rank());
   const std::int64_t count = indices.size() / depth;
+  require_small_table(form.node, places);
   Ints numbers(static_cast<std::size_t>(places));
   std::iota(numbers.begin(), numbers.end(), 0);
   const Expr all =

@@ -14,8 +14,8 @@ const Pattern whole = any();
 
 /// The Gathers of each index along axis 0, in order, when nothing else reads the value.
 std::vector<Node*> takes_of(const Value& value, std::int64_t count) {
-  std::vector<Node*> takes(static_cast<std::size_t>(count), nullptr);
   if (value.is_graph_output() || std::ssize(value.uses()) != count) return {};
+  std::vector<Node*> takes(static_cast<std::size_t>(count), nullptr);
   for (const Use& use : value.uses()) {
     const Tensor index =
         use.node->is("Gather") && use.index == 0 ? constant_of(use.node->input(1)) : Tensor();

@@ -4,6 +4,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 
@@ -161,6 +162,7 @@ Expr spread(const Expr& scale, const ScaleLayout& layout, const Shape& x, DType 
 std::vector<Expr> expand_dequantize(const Node& node, Builder& builder) {
   const Expr x = builder.expr(node.input(0));
   const ScaleLayout layout(node, x.shape(), node.input(1)->known_shape());
+  if (layout.is_blocked()) require_small_table(node, layout.axis);
   const DType to = node.output()->dtype();
   const DType dtype = to == DType::f64 ? DType::f64 : DType::f32;
   const Expr scale = spread(builder.expr(node.input(1)), layout, x.shape(), dtype);

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/ops/lowering.h"
+#include "core/ops/table_limit.h"
 #include "core/ops/train/loss_setup.h"
 
 namespace graft {
@@ -15,6 +16,7 @@ class Target {
   Target(const LoweredNode& node, int first) : scores_(node.x(first)) {
     const Expr labels = unsqueeze(cast(node.x(first + 1), DType::i64), {1});
     const std::int64_t classes = scores_.shape()[1];
+    require_small_table(node.node(), classes);
     std::vector<double> numbers(static_cast<std::size_t>(classes));
     std::iota(numbers.begin(), numbers.end(), 0.0);
     const Expr is_class = equal(labels, node.constant(DType::i64, by_class(), numbers));

@@ -24,6 +24,24 @@ TEST(Lower, WritesOpsOfGraftInThoseOfOnnx) {
   EXPECT_FALSE(passes::lower(net.graph)) << "nothing is left to do";
 }
 
+TEST(Lower, TablesMustNotFillTheMemory) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 30;
+  using Ints = std::vector<std::int64_t>;
+  test::SmallNet net;
+  net.graph.add_output(call_internal("AveragePoolGrad", {net.input("dy", {1, 1, kMany})},
+                                     {{"kernel_shape", Ints{kMany}},
+                                      {"pads", Ints{kMany - 1, kMany - 1}},
+                                      {"shape", Ints{1, 1, 1}}})
+                           .value());
+  EXPECT_EQ(error_of([&] { passes::lower(net.graph); }).kind(), ErrorKind::unsupported);
+  test::SmallNet loss;
+  const Expr labels = loss.builder.expr(loss.graph.add_input("labels", {DType::i64, SymShape{0}}));
+  loss.graph.add_output(
+      call_internal("CrossEntropyGrad", {loss.input("dy", {}), loss.input("x", {0, kMany}), labels})
+          .value());
+  EXPECT_EQ(error_of([&] { passes::lower(loss.graph); }).kind(), ErrorKind::unsupported);
+}
+
 TEST(Lower, NamesAllOpsThatOnnxLacks) {
   test::SmallNet net;
   Value* const x = net.input("x", {2, 3}).value();

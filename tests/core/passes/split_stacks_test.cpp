@@ -45,5 +45,14 @@ TEST(SplitStacks, WhatIsNotTakenOnceInOrderStays) {
   EXPECT_FALSE(passes::split_stacks(*make_graph({2, 1, 0, 3}, {0, 1, 2})));  // others turn round
 }
 
+TEST(SplitStacks, AHugeStackCostsNothing) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::u8, SymShape{1, INT64_C(1) << 61}}));
+  const Expr at = builder.expr(builder.constant(Tensor::scalar(std::int64_t{0}), "at"));
+  graph.add_output(call("Gather", {transpose(x, {1, 0}), at}, {{"axis", 0}}).value());
+  EXPECT_FALSE(passes::split_stacks(graph));
+}
+
 }  // namespace
 }  // namespace graft

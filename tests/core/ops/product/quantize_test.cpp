@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 
 namespace graft {
@@ -57,6 +58,14 @@ TEST(Quantize, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(call_op("QuantizeLinear", {x, Tensor::zeros(DType::f32, {2, 2})}), Error);
   EXPECT_THROW(call_op("QuantizeLinear", {x, four}, {{"axis", 7}}), Error);
   EXPECT_THROW(call_op("QuantizeLinear", {x, Tensor::scalar(1.0F), Tensor::scalar(1.0F)}), Error);
+}
+
+TEST(Quantize, BlocksOfNothingMustNotFillTheMemory) {
+  const Shape many{std::int64_t{1} << 40, 0};
+  testing::OneNode node("DequantizeLinear", "",
+                        {Tensor::zeros(DType::i8, many), Tensor::zeros(DType::f32, many)}, 1,
+                        {{"axis", 0}, {"block_size", 1}});
+  EXPECT_EQ(kind_of([&] { passes::decompose(node.graph); }), ErrorKind::unsupported);
 }
 
 TEST(QuantizedProduct, MatMulSubtractsZeroPoints) {
