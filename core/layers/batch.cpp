@@ -149,7 +149,7 @@ void update_types(BatchEdit& edit) {
       ValueType type = value->type();
       Dim& dim = (*type.shape)[axis->axis];
       const std::int64_t old = edit.probe.old_shape(value)[axis->axis];
-      dim = edit.batch                  ? Dim(old / edit.probe.batch() * *edit.batch)
+      dim = edit.batch ? Dim(checked_multiply(old / edit.probe.batch(), *edit.batch))
             : old == edit.probe.batch() ? dim
                                         : Dim();
       value->set_type(std::move(type));

@@ -44,6 +44,7 @@ std::optional<Shape> known(const Value* value) {
 
 BatchProbe::BatchProbe(const Model& model, std::int64_t batch)
     : batch_(batch), old_(newest(model)), grown_(newest(model)) {
+  checked_multiply(kGrowth, batch);  // those of the larger model, here and elsewhere
   bind(old_.graph(), batch);
   bind(grown_.graph(), kGrowth * batch);
   passes::PassContext context{.device = cpu()};

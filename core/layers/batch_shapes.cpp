@@ -98,12 +98,13 @@ bool free_target(BatchEdit& edit, Node& node) {
   if (!to) return true;  // inference says what does not fit
   edit.probe.set_outer(node.output(), to->outer);
   Ints wanted = old_shape.dims();
-  wanted[static_cast<std::size_t>(to->axis)] *= BatchProbe::kGrowth;
+  std::int64_t& grown = wanted[static_cast<std::size_t>(to->axis)];
+  grown = checked_multiply(grown, BatchProbe::kGrowth);
   if (gives(node, Shape(wanted))) return true;
   node.set_input(1, grown_ints(edit, wanted));
   Ints target = old_shape.dims();
   std::int64_t& open = target[static_cast<std::size_t>(to->axis)];
-  open = edit.batch ? open / edit.probe.batch() * *edit.batch : -1;
+  open = edit.batch ? checked_multiply(open / edit.probe.batch(), *edit.batch) : -1;
   set_target(edit, node, target);
   return true;
 }
@@ -118,7 +119,7 @@ void free_shape(BatchEdit& edit, Node& node, int index) {
   Node* const user = own_node(edit, node);
   if (user == nullptr || user->input(index) == nullptr) return;
   const Ints literal = dims;
-  dims[static_cast<std::size_t>(axis)] *= BatchProbe::kGrowth;
+  dims[static_cast<std::size_t>(axis)] = BatchProbe::kGrowth * edit.probe.batch();
   node.set_input(index, grown_ints(edit, dims));
   user->set_input(index, shape_with_batch(edit, *user, literal, axis));
 }

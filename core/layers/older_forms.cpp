@@ -115,7 +115,7 @@ Results split_sizes(const OlderForm& form) {
     const int axis = normalize_axis(node.attributes.get_int("axis", 0), rank, node.label());
     const Dim& dim = (*node.input(0)->shape())[axis];
     if (dim.is_known() && dim.value() % parts != 0) {
-      const std::int64_t size = (dim.value() + parts - 1) / parts;
+      const std::int64_t size = dim.value() / parts + 1;
       std::vector<std::int64_t> sizes(static_cast<std::size_t>(parts) - 1, size);
       sizes.push_back(dim.value() - size * (parts - 1));
       node.set_input(1, constant_ints(form.builder, sizes).value());
@@ -173,8 +173,8 @@ Results resize_of_all_axes(const OlderForm& form) {
   std::vector<double> all(static_cast<std::size_t>(rank), 1);
   for (int axis = 0; axis < rank && !by_scales; ++axis) {
     const Dim& dim = (*node.input(0)->shape())[axis];
-    const bool is_named =
-        std::ranges::any_of(axes, [&](std::int64_t each) { return (each + rank) % rank == axis; });
+    const bool is_named = std::ranges::any_of(
+        axes, [&](std::int64_t each) { return normalize_axis(each, rank, node.label()) == axis; });
     if (!dim.is_known() && !is_named) form.refuse("axes beside dims that are not known");
     if (dim.is_known()) at(all, axis) = static_cast<double>(dim.value());
   }

@@ -19,9 +19,10 @@ Draw draw_of(const Node& node) {
 
 /// Which elements survive: those whose number in [0, 1) is the ratio or more.
 Value* add_mask(const Node& node, double ratio, Builder& builder) {
-  constexpr std::int64_t kSeeds = std::int64_t{1} << 24;  // which f32 tells apart
+  constexpr std::uint64_t kSeeds = std::uint64_t{1} << 24;  // which f32 tells apart
   const auto [seed, op_id, twister] = draw_of(node);
-  const auto number = static_cast<float>(static_cast<std::uint64_t>(seed + op_id) % kSeeds);
+  const std::uint64_t mixed = static_cast<std::uint64_t>(seed) + static_cast<std::uint64_t>(op_id);
+  const auto number = static_cast<float>(mixed % kSeeds);
   const Node* const drawn =
       builder.node("RandomUniform", "", {}, 1,
                    {{"shape", node.input(0)->known_shape().dims()}, {"seed", number}});

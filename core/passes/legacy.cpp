@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "core/ops/shape_rules.h"
@@ -94,7 +95,7 @@ void upgrade_selu(Node& node, std::int64_t from, Builder&) {
 void upgrade_lp_pool(Node& node, std::int64_t from, Builder&) {
   if (from >= 2 || !node.attributes.has("p")) return;
   const float p = node.attributes.get_float("p", 2.0F);
-  const auto whole = static_cast<std::int64_t>(std::clamp(p, 0.0F, 1e6F));
+  const auto whole = std::isnan(p) ? 0 : static_cast<std::int64_t>(std::clamp(p, 0.0F, 1e6F));
   if (static_cast<float>(whole) != p) {
     fail(ErrorKind::unsupported, node.label(), ": p is ", p, ", wanted a whole number up to 1e6");
   }

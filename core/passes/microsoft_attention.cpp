@@ -1,4 +1,5 @@
 // Attention of com.microsoft, and what stands round it.
+#include "core/ops/kernels/window.h"
 #include "core/passes/microsoft_attention_internal.h"
 
 #include <array>
@@ -64,7 +65,10 @@ Expr attend(const MicrosoftCall& c, const Heads& heads, const Expr& mask, const 
 
 std::int64_t head_count(const MicrosoftCall& c) {
   const std::int64_t heads = c.integer("num_heads");
-  if (heads < 1) fail(ErrorKind::model, c.node().label(), ": num_heads is ", heads);
+  if (heads < 1 || heads > kMostPerAxis) {
+    fail(ErrorKind::model, c.node().label(), ": num_heads is ", heads, ", wanted 1 to ",
+         kMostPerAxis);
+  }
   return heads;
 }
 
@@ -108,7 +112,7 @@ Outputs expand_multi_head_attention(const MicrosoftCall& c) {
   std::array<Expr, 3> x{c.required(0), c.required(1), c.required(2)};
   const std::int64_t hidden = c.dim(x[0], -1);
   if (c.has(3)) {
-    const std::int64_t values = c.dim(c.input(3), 0) - 2 * hidden;
+    const std::int64_t values = c.dim(c.input(3), 0) - checked_multiply(2, hidden);
     const std::vector<Expr> biases = split(c, c.input(3), {hidden, hidden, values});
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (c.rank(x[i]) != 3) c.unsupported("no form for a bias of q, k and v that are in heads");
@@ -205,7 +209,7 @@ Outputs expand_rotary_embedding(const MicrosoftCall& c) {
     std::int64_t heads = c.integer("num_heads");
     const std::int64_t half = c.dim(cosines, 1);
     if (half < 1) fail(ErrorKind::shape, c.node().label(), ": its table of cosines is empty");
-    if (heads == 0 && turned == 0) heads = c.dim(x, 2) / (2 * half);
+    if (heads == 0 && turned == 0) heads = c.dim(x, 2) / 2 / half;
     attributes.set({"num_heads", heads});
   }
   return {call("RotaryEmbedding", {x, cosines, c.required(3), places}, attributes)};

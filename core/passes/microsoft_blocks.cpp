@@ -9,7 +9,7 @@ constexpr std::int64_t kNarrow = 8;
 constexpr std::int64_t kWide = 16;
 
 std::int64_t filled_up(std::int64_t channels, std::int64_t block) {
-  return (channels + block - 1) / block * block;
+  return checked_multiply(channels / block + (channels % block != 0 ? 1 : 0), block);
 }
 
 /// Whether the value's channels lie in blocks.

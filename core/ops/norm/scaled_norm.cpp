@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/builder.h"
+#include "core/ops/kernels/window.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -71,7 +72,7 @@ std::vector<Expr> expand_lrn(const Node& node, Builder& builder) {
   if (shape.size() == 0) return {call("Identity", {x})};
   const std::int64_t wanted = node.attributes.get_int("size", 1);
   // A window that reaches over all channels from each of them cannot see more.
-  const std::int64_t size = std::min(wanted, 2 * shape[1] + 1);
+  const std::int64_t size = std::min(wanted, 2 * std::min(shape[1], kMostPerAxis) + 1);
   const Expr squares = reshape(x * x, {shape[0], 1, shape[1], shape.size(2, shape.rank())});
   const std::vector<std::int64_t> kernel{size, 1};
   const std::vector<std::int64_t> pads{(size - 1) / 2, 0, size / 2, 0};

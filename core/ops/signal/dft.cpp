@@ -7,6 +7,7 @@
 #include "core/ops/kernels/window.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 namespace {
@@ -109,6 +110,7 @@ std::vector<Expr> dft_rule(const Gradient& g) {
   Expr dx = transform(g.dy(), *of, !of->inverse);
   dx = of->inverse ? dx / length : dx * length;
   if (of->is_real()) {
+    require_small_table(g.node(), of->length / 2 + 1);
     dx = fit(dx, of->axis, of->length / 2 + 1);
     dx = dx * mirror_counts(dx, *of);
   }
@@ -165,7 +167,7 @@ std::optional<DftCall> dft_call(const InferContext& context) {
     call.length = *length;
   } else {
     if (!dim.is_known()) return std::nullopt;
-    call.length = call.is_real() ? 2 * (dim.value() - 1) : dim.value();
+    call.length = call.is_real() ? checked_multiply(2, dim.value() - 1) : dim.value();
   }
   if (call.length < 1 || call.length > kMostPerAxis) {
     context.fail(ErrorKind::shape, "the length of the transform is ", call.length, ", wanted 1 to ",

@@ -262,6 +262,12 @@ TEST(ChangeBatchRefuses, WhatAFunctionOfTheFileBakes) {
   EXPECT_EQ(graph.inputs()[0]->known_shape(), Shape({1, 2, 3}));
 }
 
+TEST(ChangeBatchRefuses, ABatchOfWhichThereCanBeNoLarger) {
+  Export e({std::int64_t{1} << 61, 1});
+  Model model = e.with(e.shaped(e.x(), {std::int64_t{1} << 61, 1, 1}));
+  EXPECT_EQ(error_of([&] { edit::change_batch(model, 5); }).kind(), ErrorKind::shape);
+}
+
 TEST(ChangeBatchRefuses, OutputsWithoutABatch) {
   Export e({1, 3});
   Model model = e.with(reduce_mean(e.x(), {}, false));

@@ -199,6 +199,12 @@ TEST(ChangeOpset, DecomposesWhereShapesAreKnown) {
   check_lowered(attention({1, 2, 3, 4}, {{"is_causal", 1}}), {1, 2, 3, 4}, {"Attention"});
 }
 
+TEST(ChangeOpset, SplitsTheLongestAxis) {
+  Model model = one_node("Split", f32({INT64_MAX}), {}, {{"num_outputs", 2}}, 18, 2);
+  edit::change_opset(model, 13);
+  EXPECT_EQ(model.graph().outputs()[0]->known_shape(), Shape({std::int64_t{1} << 62}));
+}
+
 TEST(ChangeOpset, RefusesByNodeAndReason) {
   const auto refusal = [](Model model, std::int64_t opset = 13) {
     const std::string before = print(model);
@@ -220,6 +226,11 @@ TEST(ChangeOpset, RefusesByNodeAndReason) {
   EXPECT_THAT(refusal(one_node("Gelu", image, {}), 99), HasSubstr("wanted one from 13 to "));
   EXPECT_THAT(refusal(attention({Dim("N"), 2, 3, 4}, {{"is_causal", 1}})),
               HasSubstr("it can be written in older ones once all shapes are known"));
+  EXPECT_THAT(
+      refusal(one_node("ScatterND", f32({std::int64_t{1} << 40}),
+                       {Tensor::from<std::int64_t>({1, 1}, {0}), Tensor::from<float>({1}, {1})},
+                       {{"reduction", "add"}})),
+      HasSubstr("it needs a table of 1099511627776 x 1 entries"));
   EXPECT_EQ(refusal(one_node("Sin", {DType::bf16, SymShape{2}}, {}), 21),
             "Sin node 'node': opset 21 lacks it in bf16, which came with opset 22");
 }

@@ -16,9 +16,9 @@ using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::FloatEq;
 
-Expr dropout(const Expr& x, float ratio, std::int64_t op_id) {
+Expr dropout(const Expr& x, float ratio, std::int64_t op_id, std::int64_t seed = 5) {
   return call_internal("DropoutTraining", {x},
-                       {{"ratio", ratio}, {"seed", std::int64_t{5}}, {"op_id", op_id}});
+                       {{"ratio", ratio}, {"seed", seed}, {"op_id", op_id}});
 }
 
 std::unique_ptr<Graph> with_masks(test::SmallNet& net) {
@@ -61,6 +61,13 @@ TEST(DrawMasks, TheEndsOfTheRatio) {
   plan.run(std::vector{Tensor::full(DType::f64, {100}, 3.0)});
   EXPECT_THAT(to_double(plan.output(0)), Each(3.0));
   EXPECT_THAT(to_double(plan.output(1)), Each(0.0));
+}
+
+TEST(DrawMasks, TheLargestSeedGoesRound) {
+  test::SmallNet net;
+  net.graph.add_output(dropout(net.input("x", {3}), 0.5F, 1, INT64_MAX).value());
+  const auto graph = with_masks(net);
+  EXPECT_EQ(graph->nodes().front()->attributes.get_float("seed", -1.0F), 0.0F);
 }
 
 TEST(DrawMasks, NothingIsToDoWithoutDropout) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "core/graph/print.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
@@ -94,7 +96,9 @@ TEST(Legacy, NormsHadAFloatExponent) {
     return graph.outputs()[0]->producer()->attributes.get_int("p", 0);
   };
   EXPECT_EQ(exponent_of(3.0F), 3);
-  EXPECT_EQ(error_of([&] { exponent_of(1.5F); }).kind(), ErrorKind::unsupported);
+  for (const float p : {1.5F, std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_EQ(error_of([&] { exponent_of(p); }).kind(), ErrorKind::unsupported);
+  }
 }
 
 /// Files of the time state no types within the graph: ranks come from inference on the way.

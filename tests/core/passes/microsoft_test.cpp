@@ -153,6 +153,14 @@ TEST(Microsoft, RefusesWhatItHasNoFormForByName) {
   EXPECT_THAT(refused(model_of("GroupQueryAttention", {1, 2, 6}, {},
                                {{"num_heads", 3}, {"kv_num_heads", 2}})),
               HasSubstr("num_heads 3 is no multiple of kv_num_heads 2"));
+  const std::int64_t many = std::int64_t{1} << 62;
+  EXPECT_THAT(refused(model_of("GroupQueryAttention", {1, 2, 6}, {},
+                               {{"num_heads", many}, {"kv_num_heads", many}})),
+              HasSubstr("num_heads is 4611686018427387904, wanted 1 to 2147483647"));
+  const Tensor columns = Tensor::zeros(DType::f32, {1, 0, many});
+  EXPECT_THAT(refused(model_of("MultiHeadAttention", {1, 0, many}, {columns, columns, row},
+                               {{"num_heads", 1}})),
+              HasSubstr("overflows 64 bits"));
   const Tensor wide = Tensor::full(DType::f32, {2, 6}, 1.0);
   EXPECT_THAT(refused(model_of("Attention", {1, 3, 2}, {wide, Tensor(), Tensor(), one},
                                {{"num_heads", 1}})),

@@ -6,6 +6,7 @@
 #include "core/ops/signal/fft.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
+#include "tests/core/ops/rule_gradient.h"
 
 namespace graft {
 namespace {
@@ -76,6 +77,10 @@ TEST(Dft, RefusesWhatDoesNotFit) {
   EXPECT_EQ(kind({4, 1}, INT64_MAX, 0), ErrorKind::shape);
   EXPECT_EQ(kind({4, 1}, 4, 1), ErrorKind::shape);
   EXPECT_EQ(kind({4, 1}, 4, 2), ErrorKind::shape);
+  const Tensor half = Tensor::zeros(DType::f32, {0, (INT64_C(1) << 62) + 2, 1});
+  const Attributes real{{"inverse", 1}, {"onesided", 1}};
+  const std::string refused = error_of([&] { call_op("DFT", {half, {}, number(1)}, real); }).what();
+  EXPECT_THAT(refused, ::testing::HasSubstr("overflows 64 bits"));
 }
 
 TEST(Dft, ALengthFromAFileMustNotFillTheMemory) {
@@ -85,6 +90,17 @@ TEST(Dft, ALengthFromAFileMustNotFillTheMemory) {
             }),
             ErrorKind::unsupported);
   EXPECT_EQ(kind_of([&] { call_op("HannWindow", {number(INT64_C(1) << 30)}); }),
+            ErrorKind::unsupported);
+}
+
+TEST(Dft, NorMustThatOfAGradient) {
+  const std::int64_t length = INT64_C(1) << 30;
+  const Tensor x = Tensor::zeros(DType::f32, {0, 3, 2});
+  const Tensor dy = Tensor::zeros(DType::f32, {0, length, 1});
+  EXPECT_EQ(kind_of([&] {
+              testing::rule_gradients("DFT", {x, number(length), number(1)}, dy,
+                                      {{"inverse", 1}, {"onesided", 1}});
+            }),
             ErrorKind::unsupported);
 }
 
