@@ -68,14 +68,16 @@ namespace detail {
 template <class T>
 std::int64_t padded_index(const GridSampler& sampler, T at, std::int64_t size) {
   const T last = static_cast<T>(size - 1);
-  if (at >= 0 && at <= last) return static_cast<std::int64_t>(at);
+  // In T a large size may round up, so that `last` lies behind the last element.
+  const auto within = [&](T place) { return std::min(static_cast<std::int64_t>(place), size - 1); };
+  if (at >= 0 && at <= last) return within(at);
   if (sampler.padding == GridSampler::Padding::zeros) return -1;
   if (sampler.padding == GridSampler::Padding::reflection) {
     T direction = 1;
     const T half = sampler.align_corners ? T(0) : T(0.5);
     at = std::trunc(reflect(at, -half, last + half, direction));
   }
-  return static_cast<std::int64_t>(std::clamp(at, T(0), last));
+  return within(std::clamp(at, T(0), last));
 }
 
 }  // namespace detail

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "core/ops/image/grid_sample.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 #include "tests/core/ops/rule_gradient.h"
@@ -35,6 +36,15 @@ TEST(GridSample, Paddings) {
   EXPECT_THAT(sample(outside, {{"padding_mode", "reflection"}}), ElementsAre(1, 1, 3));
   EXPECT_THAT(sample({NAN}), ElementsAre(0));
   EXPECT_THAT(sample({INFINITY, -1e30F}, {{"padding_mode", "border"}}), ElementsAre(4, 1));
+}
+
+/// As a float the last of these places is 16777220.
+TEST(GridSample, TheBorderOfALongAxisIsItsLastElement) {
+  Graph graph;
+  const Node& node = *graph.add_node("GridSample", "", {}, {"y"}, {{"padding_mode", "border"}});
+  const GridTaps<float> taps = grid_taps(GridSampler(node), 2.0F, 16777220);
+  EXPECT_EQ(taps.index[0], 16777219);
+  EXPECT_EQ(taps.index[1], 16777219);
 }
 
 TEST(GridSample, NearestRoundsHalvesToEven) {
