@@ -6,6 +6,7 @@
 #include "core/ops/image/resize.h"
 #include "core/ops/image/resize_step.h"
 #include "core/ops/kernels/strided.h"
+#include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -36,15 +37,16 @@ std::vector<ResizeStep<T>> plan_steps(Shape shape, std::vector<AxisAndTable> axe
     const bool is_last = axis == rank - 1;
     const bool has_columns = columns && axis == rank - 2;
     dims[static_cast<std::size_t>(axis)] = table.output;
+    if (has_columns) dims.back() = columns->output;
+    const Shape next(std::move(dims));  // refuses what would overflow in a step
     if (is_last) {
       steps.emplace_back(planes, std::nullopt, table, 1);
     } else if (has_columns) {
-      dims.back() = columns->output;
       steps.emplace_back(planes, table, columns, 1);
     } else {
       steps.emplace_back(planes, table, std::nullopt, shape.size(axis + 1, rank));
     }
-    shape = Shape(std::move(dims));
+    shape = next;
   }
   return steps;
 }
@@ -99,7 +101,10 @@ class StepChain {
   }
   std::size_t workspace_bytes() const {
     const std::int64_t buffers = std::min<std::int64_t>(2, std::ssize(steps_) - 1);
-    return static_cast<std::size_t>(scratch_ + buffers * between_) * sizeof(T);
+    WorkspaceLayout layout;
+    layout.reserve<T>(scratch_);
+    layout.reserve<T>(checked_multiply(buffers, between_));
+    return layout.bytes();
   }
   void run(const T* x, T* y, T* workspace) const {
     T* const buffers = workspace + scratch_;

@@ -5,6 +5,7 @@
 #include "core/base/at.h"
 #include "core/ops/image/resize.h"
 #include "core/ops/lowering.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 namespace {
@@ -42,6 +43,7 @@ std::vector<Expr> lower_resize_grad(const Node& node, Builder& builder) {
   Expr dx = n.x(0);
   for (const ResizeAxis& axis : *axes) {
     const ResizeTable table = resize_table(node, axis);
+    require_small_table(node, table.output, table.input);
     const Expr matrix = n.constant(dx.dtype(), Shape{table.output, table.input}, matrix_of(table));
     dx = multiply_axis(dx, axis.axis, matrix);
   }

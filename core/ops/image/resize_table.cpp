@@ -167,7 +167,8 @@ ResizeTable resize_table(const Node& node, const ResizeAxis& axis) {
   const auto last = static_cast<double>(axis.input - 1);
   for (std::int64_t o = 0; o < axis.output; ++o) {
     const double x = position(transformation, axis, o);
-    if (transformation == Transformation::tf_crop_and_resize && (x < 0 || x > last)) {
+    if (transformation == Transformation::tf_crop_and_resize &&
+        !(x >= 0 && x <= last)) {  // NaN too
       table.outside.push_back(o);
     } else if (is_nearest) {
       // Rounded to float first, as runtimes compute it: 3 / 0.6F is then 5 and not a little less.

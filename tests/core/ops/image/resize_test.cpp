@@ -51,6 +51,25 @@ TEST(Resize, ScalesKeepTheirFraction) {
               Pointwise(FloatNear(1e-5F), {1.6666667F, 3.3333333F}));
 }
 
+TEST(Resize, PlacesThatAreNoNumbersAreOutside) {
+  const Tensor roi = Tensor::from<double>({2}, {-1.7e308, 1.7e308});
+  for (const char* mode : {"nearest", "linear"}) {
+    const Attributes crop{{"mode", mode}, {"coordinate_transformation_mode", "tf_crop_and_resize"}};
+    EXPECT_THAT(floats(call_op("Resize", {row({1, 2, 3, 4}), roi, {}, sizes({3})}, crop)[0]),
+                ElementsAre(0, 0, 0));
+  }
+}
+
+/// Between the steps lie 2^30 times 2^31 - 1 elements.
+TEST(Resize, StepsThatAreTooLargeAreRefused) {
+  Graph graph;
+  Builder builder(graph);
+  Value* const x = graph.add_input("x", {DType::f64, SymShape{1, 1, 1, 2147483647}});
+  Value* const wanted = builder.constant(sizes({32768, 32768, 2, 1}));
+  const Node* const node = builder.node("Resize", "", {x, nullptr, nullptr, wanted}, 1);
+  EXPECT_EQ(kind_of([&] { prepare_kernel(*node, cpu()); }), ErrorKind::shape);
+}
+
 TEST(Resize, NearestModes) {
   const auto nearest = [](const char* mode) {
     return to_size(8, {{"nearest_mode", mode}, {"coordinate_transformation_mode", "asymmetric"}});
