@@ -7,8 +7,14 @@ namespace {
 void infer_trilu(InferContext& context) {
   context.require_rank(0, 2, INT32_MAX);
   context.attributes().get_int("upper", 1);
-  if (const auto k = context.constant_ints(1); k && k->size() != 1) {
-    context.fail(ErrorKind::shape, "k has ", k->size(), " elements, wanted one");
+  if (const DType k = context.dtype(1); k != DType::undefined && k != DType::i64) {
+    context.fail(ErrorKind::type, "k is ", k, ", wanted i64");
+  }
+  if (const SymShape* const k = context.shape(1)) {
+    const Dim size = product(*k, 0, k->rank());
+    if (size.is_known() && size.value() != 1) {
+      context.fail(ErrorKind::shape, "k has ", size, " elements, wanted one");
+    }
   }
   context.copy_type(0);
 }

@@ -21,6 +21,14 @@ TEST(Trilu, KeepsATriangle) {
   EXPECT_THAT(floats(call_op("Trilu", {x, k(INT64_MIN)})[0]), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(floats(call_op("Trilu", {x, k(INT64_MAX)})[0]), ElementsAre(0, 0, 0, 0, 0, 0));
   EXPECT_EQ(kind_of([] { call_op("Trilu", {Tensor::zeros(DType::f32, {3})}); }), ErrorKind::shape);
+  EXPECT_EQ(kind_of([&] {
+              call_op("Trilu", {x, Tensor::zeros(DType::i64, {0})});
+            }),
+            ErrorKind::shape);
+  EXPECT_EQ(kind_of([&] {
+              call_op("Trilu", {x, Tensor::zeros(DType::i32, {})});
+            }),
+            ErrorKind::type);
 }
 
 TEST(CumSum, EveryDirection) {
