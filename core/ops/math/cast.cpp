@@ -37,6 +37,9 @@ void infer_bit_cast(InferContext& context) {
   if (from != DType::undefined && (bits_of(from) != bits_of(to) || bits_of(to) == 0)) {
     context.fail(ErrorKind::type, "elements of ", from, " are not as wide as those of ", to);
   }
+  if (to == DType::boolean && from != DType::boolean && from != DType::undefined) {
+    context.fail(ErrorKind::unsupported, "bits of ", from, " as bool, which is 0 or 1: use Cast");
+  }
   set_cast_output(context, to);
 }
 

@@ -131,6 +131,8 @@ TEST(BitCast, KeepsTheBits) {
   EXPECT_THAT(values<std::int32_t>(call_op("BitCast", {x}, {{"to", 6}})[0]),
               ElementsAre(0x3f800000));
   EXPECT_THROW(call_op("BitCast", {x}, {{"to", 7}}), Error);
+  const Tensor byte = Tensor::from<std::uint8_t>({1}, {2});
+  EXPECT_THROW(call_op("BitCast", {byte}, {{"to", static_cast<int>(DType::boolean)}}), Error);
 }
 
 }  // namespace
