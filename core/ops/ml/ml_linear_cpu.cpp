@@ -59,7 +59,7 @@ Kernel make_linear_classifier(KernelRequest& request) {
   const std::int64_t features = samples_of(request.shape()).features;
   const auto given =
       static_cast<std::int64_t>(request.attributes().get_floats("coefficients").size());
-  const bool is_single = classes <= 2 && given == features;
+  const bool is_single = classes == 1 || (classes == 2 && given == features);
   const Affine affine(request, is_single ? 1 : classes);
   const PostTransform transform = post_transform(request.node());
   const auto finish = [=](const KernelArgs& args, std::int64_t i, double* scores) {

@@ -88,9 +88,7 @@ template <class T, class Finish>
 Kernel tree_kernel(KernelRequest& request, Reducer reducer, const Finish& finish) {
   check_features(request, reducer.trees);
   const Samples2d samples = samples_of(request.shape());
-  const auto scores_size =
-      static_cast<std::size_t>(checked_multiply(samples.count, reducer.targets));
-  request.need_workspace(scores_size * sizeof(double));
+  request.need_workspace(bytes_of(DType::f64, checked_multiply(samples.count, reducer.targets)));
   const auto shared = std::make_shared<const Reducer>(std::move(reducer));
   return [shared, samples, finish](const KernelArgs& args) {
     auto* const scores = static_cast<double*>(args.workspace);
@@ -198,10 +196,12 @@ Kernel make_tree_classifier(KernelRequest& request) {
   reducer.targets = static_cast<std::int64_t>(decision.labels.size());
   reducer.trees = old_tree_ensemble(node, "class", reducer.targets);
   const std::vector<std::int64_t> scored = node.attributes.get_ints("class_ids");
+  const bool is_of_one_class = !scored.empty() && std::ranges::all_of(scored, [&](std::int64_t id) {
+    return id == scored.front();
+  });
   decision.has_one_score =
-      decision.labels.size() <= 2 && !scored.empty() &&
-      std::ranges::all_of(scored, [&](std::int64_t id) { return id == scored.front(); });
-  decision.scored = decision.has_one_score ? scored.front() : 0;
+      decision.labels.size() == 1 || (decision.labels.size() == 2 && is_of_one_class);
+  decision.scored = is_of_one_class && decision.has_one_score ? scored.front() : 0;
   const std::vector<double> weights = numbers_attribute(node, "class_weights");
   const bool all_positive = std::ranges::none_of(weights, [](double w) { return w < 0; });
   decision.second = all_positive ? SecondScore::complement : SecondScore::negation;

@@ -71,6 +71,17 @@ TEST(MlTree, SignedScoresAreNegated) {
   EXPECT_THAT(floats(results[1]), ElementsAre(2, -2, -3, 3, -3, 3));
 }
 
+TEST(MlTree, OneClassHasTwoScoresAlsoWithoutWeights) {
+  Attributes attributes = stump("class", {}, {});
+  for (const char* name : {"class_treeids", "class_nodeids"}) {
+    attributes.set({name, AttributeValue(Ints{})});
+  }
+  attributes.set({"classlabels_int64s", AttributeValue(Ints{4})});
+  const auto results = call_ml("TreeEnsembleClassifier", three(), attributes, 2);
+  EXPECT_THAT(to_int64(results[0]), ElementsAre(0, 0, 0));
+  EXPECT_THAT(floats(results[1]), ElementsAre(1, 0, 1, 0, 1, 0));
+}
+
 TEST(MlTree, ClassNamesAreLookedUp) {
   Model model;
   model.set_opset("", 17);

@@ -1,0 +1,29 @@
+#include <gmock/gmock.h>
+
+#include "tests/core/ops/call_op.h"
+
+namespace graft::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using Ints = std::vector<std::int64_t>;
+using Floats = std::vector<float>;
+
+std::vector<Tensor> call_ml(std::string_view op, const Tensor& x, Attributes attributes,
+                            int outputs = 1) {
+  const OneNode one(op, "ai.onnx.ml", {x}, outputs, std::move(attributes));
+  return evaluate(*one.node, {x});
+}
+
+/// Also with more coefficients than features.
+TEST(MlLinear, OneClassHasTwoScores) {
+  const Tensor x = Tensor::from<float>({2, 1}, {2, -3});
+  const auto results =
+      call_ml("LinearClassifier", x,
+              {{"coefficients", Floats{1, 5}}, {"classlabels_ints", AttributeValue(Ints{7})}}, 2);
+  EXPECT_THAT(to_int64(results[0]), ElementsAre(7, 0));
+  EXPECT_THAT(floats(results[1]), ElementsAre(-2, 2, 3, -3));
+}
+
+}  // namespace
+}  // namespace graft::testing
