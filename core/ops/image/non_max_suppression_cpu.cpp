@@ -93,7 +93,9 @@ std::vector<Datum> non_max_suppression(const DynamicCall& call) {
   const std::vector<double> scores = to_double(call.tensor(1));
   const auto count = static_cast<std::size_t>(boxes_shape[1]);
   std::vector<std::int64_t> selected;
-  for (std::int64_t batch = 0; batch < boxes_shape[0]; ++batch) {
+  // Without scores there may be any number of batches and classes.
+  const std::int64_t batches = scores.empty() ? 0 : boxes_shape[0];
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
     std::vector<Box> boxes;
     for (std::size_t i = 0; i < count; ++i) {
       boxes.push_back(

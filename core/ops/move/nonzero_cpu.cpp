@@ -135,7 +135,8 @@ Groups group(std::int64_t count, const CompareEntries& compare, bool sorted) {
 std::vector<Datum> unique(const DynamicCall& call) {
   const auto [x, axis] = along_axis(call);
   const bool sorted = call.attributes().get_int("sorted", 1) != 0;
-  const std::int64_t outer = x.shape().size(0, axis);
+  // Of entries without elements there may be any number.
+  const std::int64_t outer = x.size() == 0 ? 0 : x.shape().size(0, axis);
   const std::int64_t inner = x.shape().size(axis + 1, x.rank());
   check_entries(x, axis);
   const std::int64_t count = x.shape()[axis];
