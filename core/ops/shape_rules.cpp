@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 
+#include "core/base/limits.h"
+
 namespace graft {
 namespace {
 
@@ -52,6 +54,10 @@ std::int64_t checked_add(std::int64_t a, std::int64_t b) {
 }
 
 SymShape unknown_dims(std::int64_t rank) {
+  if (rank > limits().rank) {
+    fail(ErrorKind::unsupported, "a result has rank ", rank, "; ",
+         limit_text("rank", limits().rank));
+  }
   return SymShape(std::vector<Dim>(static_cast<std::size_t>(rank)));
 }
 
@@ -93,11 +99,12 @@ bool has_ints(const InferContext& context, int index, std::string_view attribute
 std::vector<int> unique_axes(const std::vector<std::int64_t>& axes, int rank,
                              std::string_view who) {
   std::vector<int> result;
+  std::vector<bool> is_given(static_cast<std::size_t>(rank));
   for (const std::int64_t axis : axes) {
     const int found = normalize_axis(axis, rank, who);
-    if (std::ranges::find(result, found) != result.end()) {
-      fail(ErrorKind::shape, who, ": axis ", found, " is given twice");
-    }
+    const auto at = static_cast<std::size_t>(found);
+    if (is_given[at]) fail(ErrorKind::shape, who, ": axis ", found, " is given twice");
+    is_given[at] = true;
     result.push_back(found);
   }
   return result;

@@ -21,7 +21,7 @@ std::int64_t checked_add(std::int64_t a, std::int64_t b);
 /// only what is known.
 void require_dim(const InferContext& context, int input, int axis, const Dim& wanted);
 
-/// `rank` unknown dims.
+/// `rank` unknown dims. Throws Error{unsupported} above Limits::rank.
 SymShape unknown_dims(std::int64_t rank);
 
 /// The length of an input that is a list (of axes, a shape), where known; a scalar is a list of

@@ -37,7 +37,7 @@ void infer_col2im(InferContext& context) {
   const auto block = context.constant_ints(2);
   const SymShape* const x = context.shape(0);
   if (!length) return context.set_output(0, dtype);
-  SymShape y = unknown_dims(*length + 2);
+  SymShape y = unknown_dims(checked_add(*length, 2));
   if (x != nullptr) y[0] = (*x)[0];
   for (std::size_t i = 0; image && i < image->size(); ++i) y[static_cast<int>(i) + 2] = (*image)[i];
   if (image && block) {

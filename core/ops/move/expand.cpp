@@ -18,8 +18,8 @@ void infer_expand(InferContext& context) {
   const auto length = list_length(context, 1);
   if (!length || shape == nullptr) return context.set_output(0, dtype);
   // A dim of 1 takes the wanted one, which is not known; another dim stays.
-  const int rank = std::max(shape->rank(), static_cast<int>(*length));
-  SymShape result = unknown_dims(rank);
+  SymShape result = unknown_dims(std::max<std::int64_t>(shape->rank(), *length));
+  const int rank = result.rank();
   for (int axis = 0; axis < shape->rank(); ++axis) {
     const Dim& dim = (*shape)[axis];
     if (dim.is_known() && dim.value() != 1) result[axis + rank - shape->rank()] = dim;

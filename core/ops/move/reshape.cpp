@@ -162,7 +162,7 @@ void infer_unsqueeze(InferContext& context) {
   if (!axes) {
     const auto count = list_length(context, 1);
     if (!count) return context.set_output(0, dtype);
-    return context.set_output(0, dtype, unknown_dims(shape->rank() + *count));
+    return context.set_output(0, dtype, unknown_dims(checked_add(shape->rank(), *count)));
   }
   const int rank = shape->rank() + static_cast<int>(axes->size());
   std::vector<Dim> dims(static_cast<std::size_t>(rank));

@@ -41,6 +41,18 @@ TEST(Reshape, UnknownTargetOfKnownLengthHasARank) {
             (SymShape{Dim(), Dim(), Dim()}));
 }
 
+TEST(Reshape, TargetsLongerThanAnyShapeAreRefused) {
+  Graph graph;
+  Builder builder(graph);
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{2, 3}});
+  Value* const target = graph.add_input("shape", {DType::i64, SymShape{std::int64_t{1} << 40}});
+  for (const char* op : {"Reshape", "Expand", "Unsqueeze"}) {
+    EXPECT_EQ(kind_of([&] { builder.node(op, "", {x, target}, 1); }), ErrorKind::unsupported) << op;
+  }
+  Value* const longest = graph.add_input("longest", {DType::i64, SymShape{INT64_MAX}});
+  EXPECT_EQ(kind_of([&] { builder.node("Unsqueeze", "", {x, longest}, 1); }), ErrorKind::shape);
+}
+
 TEST(Reshape, ZeroCopiesOrIsZero) {
   EXPECT_EQ(*inferred("Reshape", {0, 3}, {3, 0}, {{"allowzero", 1}}), (SymShape{3, 0}));
   EXPECT_EQ(*inferred("Reshape", {2, 3, 4}, {0, 12}), (SymShape{2, 12}));
