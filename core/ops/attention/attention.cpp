@@ -39,12 +39,12 @@ struct Window {
 /// A constant [queries, keys] of f(query, key).
 template <class T, class F>
 Expr table(Builder& builder, std::int64_t queries, std::int64_t keys, F&& f) {
-  std::vector<T> values;
-  values.reserve(static_cast<std::size_t>(queries * keys));
+  Tensor values = Tensor::empty(dtype_of<T>, Shape{queries, keys});
+  auto* to = values.values<T>().data();
   for (std::int64_t i = 0; i < queries; ++i) {
-    for (std::int64_t j = 0; j < keys; ++j) values.push_back(f(i, j));
+    for (std::int64_t j = 0; j < keys; ++j) *to++ = f(i, j);
   }
-  return builder.expr(builder.constant(Tensor::from(Shape{queries, keys}, values)));
+  return builder.expr(builder.constant(std::move(values)));
 }
 
 /// The parts of one node's expansion. All is computed in `type`: f32 also for f16 and bf16.

@@ -6,6 +6,7 @@
 
 #include "core/base/at.h"
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 
@@ -106,6 +107,7 @@ AttentionGeometry::AttentionGeometry(const KernelRequest& request, int bias_inpu
 std::vector<std::int64_t> visible_keys(const KernelRequest& request, const AttentionGeometry& n,
                                        int bias_input, std::int64_t tile_queries) {
   const std::int64_t tiles = (n.queries + tile_queries - 1) / tile_queries;
+  require_small_table(request.node(), tiles);
   std::vector<std::int64_t> visible(static_cast<std::size_t>(tiles), n.keys);
   const bool is_table = n.has_bias && n.bias.query_step > 0 && n.bias.key_step > 0 &&
                         std::ranges::all_of(n.bias.steps, [](auto step) { return step == 0; });

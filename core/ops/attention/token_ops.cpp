@@ -3,6 +3,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 namespace {
@@ -153,6 +154,7 @@ std::vector<Expr> expand_tensor_scatter(const Node& node, Builder& builder) {
   const Shape shape = update.shape();
   const int axis = normalize_axis(node.attributes.get_int("axis", -2), shape.rank(), node.label());
   if (shape.size() == 0) return {call("Identity", {cache})};
+  require_small_table(node, shape[axis]);
   std::vector<std::int64_t> steps(static_cast<std::size_t>(shape[axis]));
   std::iota(steps.begin(), steps.end(), 0);
   std::vector<std::int64_t> line(static_cast<std::size_t>(shape.rank()), 1);

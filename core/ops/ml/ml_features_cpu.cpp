@@ -3,6 +3,7 @@
 
 #include "core/ops/ml/ml_scores.h"
 #include "core/ops/registry.h"
+#include "core/ops/table_limit.h"
 #include "core/tensor/slices.h"
 
 namespace graft {
@@ -33,7 +34,10 @@ std::vector<T> for_columns(const KernelRequest& request, std::string_view name,
                            std::vector<T> values) {
   const Shape& shape = request.shape();
   const auto columns = static_cast<std::size_t>(shape.rank() == 0 ? 1 : shape[shape.rank() - 1]);
-  if (values.size() == 1) values.resize(columns, values.front());
+  if (values.size() == 1) {
+    require_small_table(request.node(), static_cast<std::int64_t>(columns));
+    values.resize(columns, values.front());
+  }
   check_length(request.node(), name, values.size(), columns);
   return values;
 }
@@ -102,7 +106,7 @@ Kernel make_normalizer(KernelRequest& request) {
     fail(ErrorKind::model, request.node().label(), ": norm '", name, "' is none of MAX, L1, L2");
   }
   const Samples2d samples = samples_of(request.shape().rank() == 0 ? Shape{1} : request.shape());
-  request.need_workspace(static_cast<std::size_t>(samples.features) * sizeof(double));
+  request.need_workspace(bytes_of(DType::f64, samples.features));
   Kernel kernel;
   visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     kernel = [samples, norm](const KernelArgs& args) {

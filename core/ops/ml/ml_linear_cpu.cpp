@@ -3,6 +3,7 @@
 #include "core/base/at.h"
 #include "core/ops/ml/ml_rows.h"
 #include "core/ops/registry.h"
+#include "core/ops/table_limit.h"
 
 namespace graft {
 namespace {
@@ -23,7 +24,10 @@ struct Affine {
     const Node& node = request.node();
     const auto wanted = static_cast<std::size_t>(checked_multiply(rows, features));
     check_length(node, "coefficients", std::min(weights.size(), wanted), wanted);
-    if (offsets.empty()) offsets.resize(static_cast<std::size_t>(rows));
+    if (offsets.empty()) {
+      require_small_table(node, rows);  // without features coefficients say nothing of them
+      offsets.resize(static_cast<std::size_t>(rows));
+    }
     check_length(node, "intercepts", offsets.size(), static_cast<std::size_t>(rows));
   }
 

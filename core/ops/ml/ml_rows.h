@@ -12,8 +12,7 @@ template <class T, class Row, class Finish>
 Kernel row_kernel(KernelRequest& request, std::int64_t width, const Row& row,
                   const Finish& finish) {
   const Samples2d samples = samples_of(request.shape());
-  const std::int64_t size = checked_multiply(samples.count, width);
-  request.need_workspace(static_cast<std::size_t>(size) * sizeof(double));
+  request.need_workspace(bytes_of(DType::f64, checked_multiply(samples.count, width)));
   return [samples, width, row, finish](const KernelArgs& args) {
     auto* const scores = static_cast<double*>(args.workspace);
     constexpr std::int64_t kGrain = 16;

@@ -274,8 +274,7 @@ Kernel make_svm_classifier(KernelRequest& request) {
   const auto svm = std::make_shared<const SvmClassifier>(read_classifier(request));
   const Samples2d samples = samples_of(request.shape());
   const std::int64_t width = svm->width();
-  const std::int64_t size = checked_multiply(samples.count, width);
-  request.need_workspace(static_cast<std::size_t>(size) * sizeof(double));
+  request.need_workspace(bytes_of(DType::f64, checked_multiply(samples.count, width)));
   Kernel kernel;
   visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {

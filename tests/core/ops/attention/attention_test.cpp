@@ -67,5 +67,13 @@ TEST(Attention, RefusesWhatDoesNotFit) {
   EXPECT_EQ(kind(zeros(2), zeros(2), {{"left_window_size", -2}}), ErrorKind::model);
 }
 
+TEST(TensorScatter, LongTablesOfPlacesAreRefused) {
+  Graph graph;
+  Builder builder(graph);
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{1, std::int64_t{1} << 40, 1}});
+  graph.add_output(builder.node("TensorScatter", "", {x, x}, 1)->output());
+  EXPECT_EQ(kind_of([&] { passes::decompose_where_needed(graph, cpu()); }), ErrorKind::unsupported);
+}
+
 }  // namespace
 }  // namespace graft

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 
 namespace graft::testing {
@@ -23,6 +24,19 @@ TEST(MlLinear, OneClassHasTwoScores) {
               {{"coefficients", Floats{1, 5}}, {"classlabels_ints", AttributeValue(Ints{7})}}, 2);
   EXPECT_THAT(to_int64(results[0]), ElementsAre(7, 0));
   EXPECT_THAT(floats(results[1]), ElementsAre(-2, 2, 3, -3));
+}
+
+/// Rows and columns that hold nothing may be any number.
+TEST(MlLinear, TablesOfNothingStaySmall) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 62;
+  const Attributes targets{{"coefficients", Floats{1}}, {"targets", kMany}};
+  EXPECT_EQ(kind_of([&] {
+              call_ml("LinearRegressor", Tensor::zeros(DType::f32, {0, 0}), targets);
+            }),
+            ErrorKind::unsupported);
+  const Tensor wide = Tensor::zeros(DType::f32, {0, kMany});
+  EXPECT_EQ(kind_of([&] { call_ml("Scaler", wide, {}); }), ErrorKind::unsupported);
+  EXPECT_EQ(kind_of([&] { call_ml("Normalizer", wide, {}); }), ErrorKind::shape);
 }
 
 }  // namespace
