@@ -242,7 +242,8 @@ std::optional<std::int64_t> attention_multiply_adds(const Node& node) {
   const auto last = [](const Shape& shape) { return shape[shape.rank() - 1]; };
   // The axis of a stack comes behind that of the sequence.
   const std::int64_t keys = (*k)[sequence_axis(node.attributes, q.rank(), node.label())];
-  const std::int64_t each = times_depth * last(q) + times_values * last(*v);
+  const std::int64_t each =
+      checked_add(checked_multiply(times_depth, last(q)), checked_multiply(times_values, last(*v)));
   return checked_multiply(checked_multiply(q.size() / last(q), keys), each);
 }
 

@@ -247,7 +247,7 @@ std::int64_t group_count(const AttentionGeometry& n) {
 /// Floats of scratch memory of a group.
 std::int64_t group_floats(const AttentionGeometry& n, int copies) {
   const std::int64_t rows = n.queries + n.keys;
-  return (checked_multiply(copies * rows, n.depth + n.value_depth) + rows) * Group::kSize;
+  return checked_multiply(rows * Group::kSize, copies * (n.depth + n.value_depth) + 1);
 }
 
 Kernel make_small(KernelRequest& request) {

@@ -44,9 +44,11 @@ void for_each_tap_run(const WindowAxes& axes, Body&& body) {
 
 /// Planes that make a thread worth waking.
 std::int64_t plane_grain(const ConvGeometry& g, std::int64_t planes_per_plane) {
-  constexpr std::int64_t kMultiplyAddsWorthAThread = 32768;
-  const std::int64_t work = g.output_plane() * g.taps() * planes_per_plane;
-  return kMultiplyAddsWorthAThread / std::max<std::int64_t>(1, work) + 1;
+  constexpr double kMultiplyAddsWorthAThread = 32768;
+  // Not in integers: without images a plane may be of any size.
+  const double work = static_cast<double>(g.output_plane()) * static_cast<double>(g.taps()) *
+                      static_cast<double>(planes_per_plane);
+  return static_cast<std::int64_t>(kMultiplyAddsWorthAThread / std::max(1.0, work)) + 1;
 }
 
 template <class T>

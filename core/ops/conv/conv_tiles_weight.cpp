@@ -221,7 +221,8 @@ bool fits_tiles(const ConvGeometry& g) {
   constexpr std::int64_t kMostOutputs = 16384;
   const WindowAxis& rows = at(g.axes, 3 - g.rank);
   return row_count(g) > 0 && g.input_plane() > 0 && g.groups == 1 && g.inputs > 0 &&
-         g.outputs <= kMostOutputs && g.output_plane() <= kMostPadded * g.input_plane() &&
+         g.outputs <= kMostOutputs &&
+         g.output_plane() <= checked_multiply(kMostPadded, g.input_plane()) &&
          checked_multiply(rows.extent() + rows.stride, g.input_plane() / rows.input) <=
              kMostPositions;
 }

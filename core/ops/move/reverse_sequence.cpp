@@ -8,7 +8,7 @@ namespace {
 void infer_reverse_sequence(InferContext& context) {
   const std::int64_t batch = context.attributes().get_int("batch_axis", 1);
   const std::int64_t time = context.attributes().get_int("time_axis", 0);
-  if (batch + time != 1 || batch * time != 0) {
+  if (!(batch == 0 && time == 1) && !(batch == 1 && time == 0)) {
     context.fail(ErrorKind::model, "batch_axis is ", batch, " and time_axis ", time,
                  ", wanted 0 and 1 or 1 and 0");
   }

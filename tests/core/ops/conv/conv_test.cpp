@@ -91,6 +91,13 @@ TEST(Conv, DilationAndStride) {
   for (const auto& y : by_all("Conv", "", {x, w}, attributes)) EXPECT_THAT(y, ElementsAre(31, 64));
 }
 
+TEST(Conv, WithoutImagesPlanesMayBeOfAnySize) {
+  constexpr std::int64_t kMost = 2147483647;
+  const Tensor x = Tensor::zeros(DType::f32, {0, 1, kMost, kMost});
+  EXPECT_EQ(call_op("Conv", {x, Tensor::zeros(DType::f32, {1, 1, 2, 2})})[0].shape(),
+            (Shape{0, 1, kMost - 1, kMost - 1}));
+}
+
 TEST(Conv, WithoutInputChannelsOnlyTheBiasIsLeft) {
   const auto y =
       call_op("Conv", {Tensor::zeros(DType::f32, {1, 0, 2}), Tensor::zeros(DType::f32, {2, 0, 1}),
