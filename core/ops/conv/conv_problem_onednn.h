@@ -23,7 +23,14 @@ struct ConvProblem {
   /// oneDNN wants at least one element everywhere, and each window that fits.
   bool is_supported() const {
     return is_onednn_type(dtype) && geometry.rank <= 3 && geometry.is_complete && x.size() > 0 &&
-           w.size() > 0 && y.size() > 0;
+           w.size() > 0 && y.size() > 0 && std::ranges::all_of(geometry.axes, has_short_windows);
+  }
+
+  /// Its kernels count positions along an axis, with padding and strides, in 32 bits.
+  static bool has_short_windows(const WindowAxis& axis) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 28;
+    return axis.extent() <= kMost && axis.stride <= kMost && axis.pad_begin <= kMost &&
+           axis.pad_end <= kMost;
   }
 
   /// Fastest here by far: nhwc for all; the weight in the primitive's own layout.

@@ -98,6 +98,17 @@ TEST(Conv, WithoutImagesPlanesMayBeOfAnySize) {
             (Shape{0, 1, kMost - 1, kMost - 1}));
 }
 
+/// All taps meet padding.
+TEST(Conv, DilationsMayBeLongerThanAnyImage) {
+  const Tensor x = Tensor::full(DType::f32, {1, 16, 4, 4}, 1.0);
+  const Tensor w = Tensor::full(DType::f32, {16, 16, 2, 2}, 1.0);
+  const Attributes attributes{{"dilations", Ints{2147483647, 1}},
+                              {"pads", Ints{1073741824, 0, 1073741824, 0}}};
+  for (const auto& y : by_all("Conv", "", {x, w}, attributes)) {
+    EXPECT_EQ(y, std::vector<float>(y.size(), 0.0F));
+  }
+}
+
 TEST(Conv, WithoutInputChannelsOnlyTheBiasIsLeft) {
   const auto y =
       call_op("Conv", {Tensor::zeros(DType::f32, {1, 0, 2}), Tensor::zeros(DType::f32, {2, 0, 1}),
