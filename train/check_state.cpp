@@ -111,8 +111,9 @@ void check_optimizer_state(const Graph& graph, const Trained& trained, const Tra
     }
     found.insert(kind);
   }
-  if (state.updates < 0 || state.total_updates < 0) {
-    fail(ErrorKind::argument, "the state has ", state.updates, " updates of ", state.total_updates);
+  if (state.updates < 0 || state.total_updates < 0 || state.updates > kMostCounted) {
+    fail(ErrorKind::argument, "the state has ", state.updates, " updates of ", state.total_updates,
+         ", wanted 0 to ", kMostCounted);
   }
   const auto has_begun_narrow = [&](const std::string& name) {
     const UpdateGroup* const group = trained.updates.find(name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -28,9 +29,16 @@ void check_patience(std::string_view who, int patience) {
   }
 }
 
-double number(const std::map<std::string, double>& state, const std::string& key) {
+/// An epoch, or a number of them, of a file. Throws Error{io} where it is none.
+int epochs(const std::map<std::string, double>& state, const std::string& key) {
   const auto at = state.find(key);
-  return at == state.end() ? 0.0 : at->second;
+  if (at == state.end()) return 0;
+  constexpr double kMost = std::numeric_limits<int>::max() / 2;  // more are counted from there on
+  if (!(at->second >= 0.0 && at->second <= kMost)) {
+    fail(ErrorKind::io, "the state of a callback has ", key, " ", at->second, ", wanted 0 to ",
+         kMost, " epochs");
+  }
+  return static_cast<int>(at->second);
 }
 
 }  // namespace
@@ -84,9 +92,9 @@ std::map<std::string, double> Monitor::state() const {
 
 void Monitor::load_state(const std::map<std::string, double>& state) {
   if (!state.contains("best")) return;
-  best_ = number(state, "best");
-  best_epoch_ = static_cast<int>(number(state, "best_epoch"));
-  waited_ = static_cast<int>(number(state, "waited"));
+  best_epoch_ = epochs(state, "best_epoch");
+  waited_ = epochs(state, "waited");
+  best_ = state.at("best");
 }
 
 EarlyStopping::EarlyStopping(Options options)

@@ -1,6 +1,7 @@
 #include "train/run_log.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -19,7 +20,8 @@ bool is_count(const std::string& name) {
 }
 
 Json json_of(const std::string& name, double number) {
-  if (is_count(name)) return static_cast<std::int64_t>(number);
+  const bool is_possible = std::abs(number) <= static_cast<double>(kMostCounted);  // it may be read
+  if (is_count(name) && is_possible) return static_cast<std::int64_t>(number);
   return number;
 }
 

@@ -27,6 +27,10 @@ struct TrainState {
   float base_learning_rate = 0.0F;
 };
 
+/// The most updates, samples or epochs that a state may say: so many, no run does, and a double can
+/// tell them apart. What goes on counting from there does not overflow.
+inline constexpr std::int64_t kMostCounted = std::int64_t{1} << 53;
+
 /// A copy that shares no elements with the step.
 TrainState clone(const TrainState& state);
 

@@ -137,7 +137,7 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
     fail(ErrorKind::argument, "epochs is ", options.epochs, ", wanted at least 0");
   }
   if (total_updates_ == 0) {
-    const std::int64_t more = options.epochs * loader.batches() / accumulate_;
+    const std::int64_t more = checked_multiply(options.epochs, loader.batches()) / accumulate_;
     step_.set_total_updates(step_.updates() + std::max<std::int64_t>(more, 1));
   }
   Run run{.trainer = *this,

@@ -72,6 +72,12 @@ RunPosition take_position(const Texts& texts, RunPosition position) {
   if (position.epoch < 0 || position.batch < 0 || position.loader_epoch < 0) {
     fail(ErrorKind::io, "the place is epoch ", position.epoch, ", batch ", position.batch);
   }
+  for (const std::int64_t counted : {position.loader_epoch, position.samples}) {
+    if (counted < 0 || counted > kMostCounted) {
+      fail(ErrorKind::io, "the place is epoch ", position.loader_epoch, " of the loader, ",
+           position.samples, " samples, wanted 0 to ", kMostCounted);
+    }
+  }
   if (!texts.contains("before.loss")) return position;
   Evaluation before;
   before.loss = take<double>(texts, "before.loss");

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
+#include <limits>
 
 #include "core/layers/append.h"
 #include "core/layers/nets.h"
@@ -243,6 +245,9 @@ TEST(LoadState, RefusesStatesOfOtherModelsAndOptimizers) {
   wrong = state;
   wrong.optimizer.clear();
   load(same, wrong);
+  wrong = state;
+  wrong.updates = INT64_MAX;  // one more would be less than none
+  load(same, wrong);
 }
 
 TEST(LoadState, StateOfAnotherPrecisionIsRefusedByTheNextStep) {
@@ -274,6 +279,13 @@ TEST(TrainingState, DamagedFilesAreRefused) {
   }
   load("'callback/monitor' names no number",
        [](auto& content) { content.metadata.emplace_back("callback/monitor", "1"); });
+  for (const char* counted : {"loader_epoch", "samples"}) {
+    load("9223372036854775807", [&](auto& content) {
+      const auto at =
+          std::ranges::find(content.metadata, counted, &std::pair<std::string, std::string>::first);
+      at->second = "9223372036854775807";
+    });
+  }
   load("neither of weights", [](auto& content) { content.tensors[0].name = "other"; });
 }
 
@@ -309,6 +321,16 @@ TEST(Monitor, NamesWhatThereIs) {
   });
 }
 
+TEST(Monitor, RefusesEpochsThatAreNone) {
+  for (const double none : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    for (const char* key : {"best_epoch", "waited"}) {
+      expect_error(ErrorKind::io, text("has ", key), [&] {
+        Monitor().load_state({{"best", 1.0}, {key, none}});
+      });
+    }
+  }
+}
+
 TEST(RunLog, DropsEpochsThatAreDoneAgain) {
   const TempFolder folder;
   const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
@@ -326,6 +348,19 @@ TEST(RunLog, DropsEpochsThatAreDoneAgain) {
   const std::string table = read_file(folder.path() / "metrics.csv", 10000);
   EXPECT_THAT(table, ::testing::StartsWith("epoch,updates,learning_rate,loss,accuracy,"));
   EXPECT_EQ(std::ranges::count(table, '\n'), 4);
+}
+
+TEST(RunLog, KeepsLinesOfImpossibleCounts) {
+  const TempFolder folder;
+  const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
+  OneTraining first({});
+  first.fit({checkpoint}, {}, 15);
+  std::ofstream(folder.path() / "metrics.jsonl") << R"({"epoch":-1e300,"updates":1e300})"
+                                                 << "\n";
+  OneTraining second({});
+  second.fit({std::make_shared<RunLog>(folder.path())}, checkpoint->last(), 0);
+  EXPECT_THAT(read_file(folder.path() / "metrics.jsonl", 10000),
+              ::testing::StartsWith(R"({"epoch":-1e+300,"updates":1e+300})"));
 }
 
 }  // namespace
