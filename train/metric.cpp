@@ -8,6 +8,7 @@
 
 #include "core/base/edit_distance.h"
 #include "core/base/error.h"
+#include "core/base/limits.h"
 
 namespace graft {
 namespace {
@@ -31,9 +32,9 @@ void for_each_target(const Tensor& prediction, const Tensor& target, int class_a
     fail(ErrorKind::shape, "metric: predictions ", prediction, " for targets ", target);
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || labels[i] >= classes) continue;
     const auto at = static_cast<std::int64_t>(i);
     const std::size_t first = static_cast<std::size_t>(at / inner * classes * inner + at % inner);
-    if (labels[i] < 0 || labels[i] >= classes) continue;
     visit(
         [&](std::int64_t c) {
           return scores[first + static_cast<std::size_t>(c) * static_cast<std::size_t>(inner)];
@@ -209,12 +210,24 @@ void ConfusionMatrix::reset() {
   counts_.clear();
 }
 
+/// A model says how many classes there are, and its weights need not grow with their square.
+void ConfusionMatrix::start(std::int64_t classes) {
+  const std::int64_t most = limits().table_entries;
+  if (classes > most / classes) {
+    fail(ErrorKind::unsupported, "metric: ", classes, " classes need a table of ", classes, " x ",
+         classes, " entries; ", limit_text("tables", most));
+  }
+  counts_.resize(static_cast<std::size_t>(classes * classes));
+  classes_ = classes;
+}
+
 void ConfusionMatrix::add(const Tensor& prediction, const Tensor& target, int class_axis) {
   for_each_target(prediction, target, class_axis, [&](const auto& score, std::int64_t label) {
     const std::int64_t classes = prediction.shape()[class_axis];
-    if (counts_.empty()) {
-      classes_ = classes;
-      counts_.resize(static_cast<std::size_t>(classes * classes));
+    if (counts_.empty()) start(classes);
+    if (classes != classes_) {
+      fail(ErrorKind::shape, "metric: predictions ", prediction, " of ", classes,
+           " classes behind some of ", classes_, ", wanted as many");
     }
     std::int64_t best = 0;
     for (std::int64_t c = 1; c < classes; ++c) best = score(c) > score(best) ? c : best;

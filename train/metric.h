@@ -42,6 +42,8 @@ class ConfusionMatrix : public Metric {
   }
 
  private:
+  void start(std::int64_t classes);
+
   std::int64_t classes_ = 0;
   std::vector<std::int64_t> counts_;
 };

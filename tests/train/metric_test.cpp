@@ -77,6 +77,25 @@ TEST(Metric, EditsBetweenSequences) {
       0.5);
 }
 
+/// Labels that are no classes are not counted, also where there is no class at all.
+TEST(Metric, NoClasses) {
+  ConfusionMatrix matrix;
+  matrix.add(Tensor::zeros(DType::f32, {2, 0, 0}), Tensor::from<std::int64_t>({2}, {0, 1}), 1);
+  EXPECT_EQ(matrix.classes(), 0);
+}
+
+TEST(Metric, RefusesClassesThatItHasNoRoomFor) {
+  ConfusionMatrix matrix;
+  const auto add = [&](std::int64_t classes, std::int64_t label) {
+    matrix.add(Tensor::zeros(DType::f32, {1, classes}), Tensor::from<std::int64_t>({1}, {label}),
+               1);
+  };
+  expect_error(ErrorKind::unsupported, "a table of 100000 x 100000 entries",
+               [&] { add(100000, 0); });
+  add(2, 1);
+  expect_error(ErrorKind::shape, "of 300 classes behind some of 2", [&] { add(300, 299); });
+}
+
 TEST(Metric, RefusesWhatItDoesNotMeasure) {
   const Tensor numbers = Tensor::zeros(DType::f32, {2, 3});
   expect_error(ErrorKind::argument, "the loss has none",
