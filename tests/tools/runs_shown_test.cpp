@@ -43,6 +43,20 @@ TEST_F(RunsShown, PlotDrawsCurvesAndPassesOverATornLine) {
                     Not(HasSubstr("learning_rate")), Not(HasSubstr("samples"))));
 }
 
+/// The distance of the largest numbers that a file can hold is none, and neither was a place by it.
+TEST_F(RunsShown, PlotTakesTheLargestNumbers) {
+  const std::string losses = write_run("losses", R"({"epoch":1,"loss":-1.7e308})"
+                                                 "\n"
+                                                 R"({"epoch":2,"loss":1.7e308})"
+                                                 "\n");
+  EXPECT_THAT(run_graft({"plot", losses}), Succeeds());
+  const std::string epochs = write_run("epochs", R"({"epoch":-1.2345e300,"loss":-1e308})"
+                                                 "\n"
+                                                 R"({"epoch":1.2345e300,"loss":1e308})"
+                                                 "\n");
+  EXPECT_THAT(run_graft({"plot", epochs}), Succeeds());
+}
+
 TEST_F(RunsShown, WhatIsNoRunIsSaid) {
   EXPECT_THAT(run_graft({"plot", path("none")}), FailsWith(2, "wanted a folder that graft train"));
   EXPECT_THAT(run_graft({"report", path("none")}),

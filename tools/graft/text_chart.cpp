@@ -11,9 +11,10 @@
 namespace graft::cli {
 namespace {
 
-/// Where `value` lies between 0 and 1.
+/// Where `value` lies between 0 and 1. Halves of the numbers that a file may hold do not overflow.
 double share_of(double value, const Range& range) {
-  return range.high > range.low ? (value - range.low) / (range.high - range.low) : 0.5;
+  const double length = range.high / 2 - range.low / 2;
+  return length > 0 ? std::clamp((value / 2 - range.low / 2) / length, 0.0, 1.0) : 0.5;
 }
 
 /// Cells of the chart, each of `wide` x `high` dots. In Braille a cell is a set of dots, without it
@@ -118,8 +119,8 @@ std::string text_chart(std::span<const Curve> curves, const TextChartOptions& op
   }
   const std::string first = text(x.low);
   const std::string last = text("epoch ", x.high);
-  return result + std::string(margin + 2, ' ') + first + padded(last, columns - first.size()) +
-         '\n';
+  return result + std::string(margin + 2, ' ') + first +
+         padded(last, columns - std::min(columns, first.size())) + '\n';
 }
 
 }  // namespace graft::cli
