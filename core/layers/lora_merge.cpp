@@ -60,18 +60,29 @@ std::int64_t rank_of(const AttachedLora& adapter) {
   return adapter.a->initializer().shape()[0] / groups_of(adapter);
 }
 
+/// Whether the rows of A and B divide into the groups of the layer, as those of add_lora do.
+bool has_groups(const AttachedLora& found) {
+  const Tensor& a = found.a->initializer();
+  const Tensor& b = found.b->initializer();
+  if (!a.defined() || !b.defined() || a.rank() < 2 || groups_of(found) < 1) return false;
+  const std::int64_t rank = rank_of(found);
+  return rank > 0 && a.shape()[0] % groups_of(found) == 0 && b.size() % rank == 0 &&
+         b.size() / rank % groups_of(found) == 0;
+}
+
 bool is_whole(const AttachedLora& found) {
   if (found.sum == nullptr || found.base == nullptr || found.base->input_count() < 2) return false;
-  const Tensor& a = found.a->initializer();
+  if (found.a == nullptr || found.b == nullptr) return false;
   const Tensor& factor = found.scaled->input(1)->initializer();
-  return found.a->name() == found.layer + std::string(kLoraA) && a.defined() && a.rank() >= 2 &&
-         rank_of(found) > 0 && factor.size() == 1 && found.base->output()->uses().size() == 1 &&
+  return found.a->name() == found.layer + std::string(kLoraA) &&
+         found.b->name() == found.layer + std::string(kLoraB) && has_groups(found) &&
+         factor.size() == 1 && found.base->output()->uses().size() == 1 &&
          found.base->input(0) == found.down->input(0);
 }
 
 /// scale B A, [out,in] with all that is behind the rank in `in`; of groups each by its own rows of
-/// A.
-Tensor change_of(const AttachedLora& adapter) {
+/// A. As many elements as the weight has: A and B are small where their product is not.
+Tensor change_of(const AttachedLora& adapter, const Tensor& weight) {
   const Tensor a = adapter.a->initializer().to(cpu()).cast(DType::f32);
   const Tensor b = adapter.b->initializer().to(cpu()).cast(DType::f32);
   const std::int64_t rank = rank_of(adapter);
@@ -79,6 +90,10 @@ Tensor change_of(const AttachedLora& adapter) {
   const std::int64_t in = a.size() / a.shape()[0];
   const std::int64_t out = b.size() / rank;
   const std::int64_t out_of_group = out / groups_of(adapter);
+  if (Shape({out, in}).size() != weight.size()) {
+    fail(ErrorKind::model, "lora: the weight of layer '", adapter.layer, "' is ", describe(weight),
+         ", its adapter changes one of ", out, " x ", in, " elements");
+  }
   Tensor change = Tensor::zeros(DType::f32, {out, in});
   const float* const from = a.values<const float>().data();
   const float* const weights = b.values<const float>().data();
@@ -106,12 +121,8 @@ bool has_columns(const Node& layer) {
 }
 
 Tensor merged(const Tensor& weight, const AttachedLora& adapter) {
-  const Tensor change = change_of(adapter);
+  const Tensor change = change_of(adapter, weight);
   const Tensor sum = weight.dtype() == DType::f32 ? weight.clone() : weight.cast(DType::f32);
-  if (sum.size() != change.size()) {
-    fail(ErrorKind::model, "lora: the weight of layer '", adapter.layer, "' is ", describe(weight),
-         ", its adapter changes one of ", change.size(), " elements");
-  }
   // Gemm scales x W, but not what the adapter adds.
   const float alpha =
       adapter.base->is("Gemm") ? adapter.base->attributes.get_float("alpha", 1.0F) : 1.0F;

@@ -248,5 +248,34 @@ TEST(Lora, ThatWasChangedIsNotMerged) {
   EXPECT_THAT(error.what(), HasSubstr("the nodes round 'fc.lora_B.weight'"));
 }
 
+/// What a file says of groups, and the rows of A and B that it holds, need not fit each other.
+TEST(Lora, WhoseGroupsDoNotFitIsNotMerged) {
+  const auto refused = [](std::int64_t groups, const Shape& a, const Shape& b) {
+    Model model =
+        model_of({Dim("N"), 4, 3}, {Conv{.name = "conv", .out = 6, .kernel = {1}, .groups = 2}});
+    edit::add_lora(model, {.rank = 1});
+    Graph& graph = model.graph();
+    const auto replace = [&](const std::string& name, const Shape& shape) {
+      Value* const old = graph.find(name);
+      Value* const fresh = graph.add_initializer("", Tensor::zeros(DType::f32, shape));
+      graph.replace_all_uses(old, fresh);
+      graph.remove_initializer(old);
+      graph.rename(fresh, name);
+    };
+    replace("conv.lora_A.weight", a);
+    replace("conv.lora_B.weight", b);
+    for (const auto& node : graph.nodes()) {
+      if (node->is("Conv") && node->name() == "conv") node->attributes.set({"group", groups});
+    }
+    return error_of([&] { edit::merge_lora(model); }).kind();
+  };
+  const Shape a{2, 2, 1};
+  const Shape b{6, 1, 1};
+  EXPECT_EQ(refused(0, a, b), ErrorKind::model) << "no groups";
+  EXPECT_EQ(refused(8, {8, 2, 1}, b), ErrorKind::model) << "less than a row of B each";
+  EXPECT_EQ(refused(2, a, {5, 1, 1}), ErrorKind::model) << "the last row of B would be of a third";
+  EXPECT_EQ(refused(2, {2, 2, 1}, {1 << 20, 1, 1}), ErrorKind::model) << "another weight";
+}
+
 }  // namespace
 }  // namespace graft
