@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
 
 #include "core/base/closest.h"
 #include "core/base/regex.h"
@@ -66,7 +64,7 @@ class LoraWriter {
 };
 
 Shape shape_of_a(const LoraTarget& target, std::int64_t rank) {
-  std::vector<std::int64_t> dims{rank * target.groups};
+  std::vector<std::int64_t> dims{checked_multiply(rank, target.groups)};
   dims.insert(dims.end(), target.in.begin(), target.in.end());
   return Shape(dims);
 }
@@ -80,8 +78,7 @@ Shape shape_of_b(const LoraTarget& target, std::int64_t rank) {
 
 /// The adapter of a layer that starts without effect.
 LoraAdapter fresh_adapter(const LoraTarget& target, const LoraOptions& options) {
-  const std::int64_t fan_in =
-      std::accumulate(target.in.begin(), target.in.end(), std::int64_t{1}, std::multiplies<>());
+  const std::int64_t fan_in = Shape(target.in).size();
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   const std::int64_t rank = options.rank;
   return {.layer = target.layer,

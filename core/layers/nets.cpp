@@ -61,9 +61,10 @@ const std::vector<Net>& nets() {
 Model make_net(std::string_view name, const Shape& input, std::int64_t classes,
                std::uint64_t seed) {
   const Net& net = find_net(name);
-  if (classes < 1 || input.rank() < 1 || input.size() == 0) {
+  constexpr std::int64_t kMostClasses = (std::int64_t{1} << 31) - 1;  // some nets give several each
+  if (classes < 1 || classes > kMostClasses || input.rank() < 1 || input.size() == 0) {
     fail(ErrorKind::argument, name, ": cannot make a net from ", input, " to ", classes,
-         " classes; give a shape such as 3x32x32 and at least one class");
+         " classes; give a shape such as 3x32x32 and at least one class, at most ", kMostClasses);
   }
   Model model;
   model.ir_version = kIrVersion;

@@ -135,5 +135,12 @@ TEST(Nets, RefuseWhatTheyCannotTake) {
   EXPECT_EQ(parameter_count(make_net("mlp", {4}, 2)), 4 * 256 + 256 + 256 * 128 + 128 + 258);
 }
 
+TEST(Nets, RefuseMoreClassesThanTheyCanCount) {
+  const std::int64_t many = std::int64_t{1} << 62;  // five boxes of as many numbers
+  const Error error = error_of([&] { make_net("tinyyolov2", {3, 32, 32}, many); });
+  EXPECT_EQ(error.kind(), ErrorKind::argument);
+  EXPECT_THAT(error.what(), HasSubstr("at most 2147483647"));
+}
+
 }  // namespace
 }  // namespace graft
