@@ -26,14 +26,16 @@ void check(const Shard& shard, std::int64_t batch, std::int64_t size) {
     fail(ErrorKind::argument, "data loader: shard ", shard.index, " of ", shard.count,
          ", wanted 0 to below a count of at least 1");
   }
-  if (batch % shard.count != 0) {
+  if (const std::int64_t rest = batch % shard.count; rest != 0) {
+    const bool has_next = batch - rest <= INT64_MAX - shard.count;
     fail(ErrorKind::argument, "data loader: a batch of ", batch, " for ", shard.count,
-         " shards, wanted a multiple: ", (batch / shard.count + 1) * shard.count, " is one");
+         " shards, wanted a multiple: ", batch - rest + (has_next ? shard.count : 0), " is one");
   }
   if (size < shard.count) {
     fail(ErrorKind::argument, "data loader: ", size, " samples for ", shard.count,
          " shards, wanted at least one each");
   }
+  checked_multiply(std::min(batch, size), shard.count);  // what their parts are counted by
 }
 
 void check(const Dataset* dataset, const LoaderOptions& options) {
@@ -245,7 +247,7 @@ const Batch& DataLoader::State::batch_at(std::int64_t index) const {
 
 Range DataLoader::State::range_of(std::int64_t index) const {
   const std::int64_t first = index * options.batch;
-  return part_of({first, std::min(first + options.batch, dataset->size())}, options);
+  return part_of({first, first + std::min(options.batch, dataset->size() - first)}, options);
 }
 
 void DataLoader::State::fill(const Batch& batch, std::int64_t first, std::int64_t epoch) const {
@@ -311,7 +313,11 @@ const Dataset& DataLoader::dataset() const {
 }
 
 void DataLoader::set_epoch(std::int64_t epoch) {
+  constexpr std::int64_t kMost = INT64_MAX / 2;  // more are counted from there on
   if (epoch < 0) fail(ErrorKind::argument, "data loader: epoch ", epoch, " is negative");
+  if (epoch > kMost) {
+    fail(ErrorKind::argument, "data loader: epoch ", epoch, ", wanted 0 to ", kMost);
+  }
   state_->next_epoch = epoch;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/limits.h"
 
 namespace graft {
 namespace {
@@ -91,6 +92,11 @@ std::shared_ptr<Dataset> resized(std::shared_ptr<const Dataset> dataset, std::in
   if (dataset == nullptr) fail(ErrorKind::argument, "resized: no data set is given");
   if (height < 1 || width < 1) {
     fail(ErrorKind::argument, "resized: to ", height, " x ", width, " pixels, wanted at least 1");
+  }
+  const std::int64_t most = limits().table_entries;
+  if (height > most || width > most) {
+    fail(ErrorKind::unsupported, "resized: to ", height, " x ", width,
+         " pixels needs a table of as many entries; ", limit_text("tables", most));
   }
   DatasetInfo info = dataset->info();
   SampleField& image = info.inputs.at(0);

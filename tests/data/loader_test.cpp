@@ -118,6 +118,8 @@ TEST(DataLoader, SetEpochResumes) {
   resumed.set_epoch(2);
   EXPECT_EQ(epoch_of(resumed), third);
   expect_error(ErrorKind::argument, "epoch -1 is negative", [&] { resumed.set_epoch(-1); });
+  expect_error(ErrorKind::argument, "wanted 0 to 4611686018427387903",
+               [&] { resumed.set_epoch(INT64_MAX); });
 }
 
 TEST(DataLoader, UsesPrefetchPlusOneBuffersInTurn) {
@@ -286,6 +288,9 @@ TEST(DataLoader, RefusesShardsThatDoNotFit) {
   });
   expect_error(ErrorKind::argument, "a batch of 10 for 4 shards, wanted a multiple: 12 is one", [] {
     DataLoader(numbered(20), {.batch = 10, .shard = {0, 4}});
+  });
+  expect_error(ErrorKind::argument, "wanted a multiple: 9223372036854775806 is one", [] {
+    DataLoader(numbered(20), {.batch = INT64_MAX, .shard = {0, 2}});
   });
   expect_error(ErrorKind::argument, "3 samples for 4 shards", [] {
     DataLoader(numbered(3), {.batch = 4, .shard = {0, 4}});

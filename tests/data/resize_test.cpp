@@ -49,6 +49,8 @@ TEST(Resized, IsPyTorchsBilinear) {
 
 TEST(Resized, RefusesWhatIsNoImage) {
   expect_error(ErrorKind::argument, "to 0 x 4 pixels", [] { resized(one_image(), 0, 4); });
+  expect_error(ErrorKind::unsupported, "to 1 x 1099511627776 pixels needs a table",
+               [] { resized(one_image(), 1, std::int64_t{1} << 40); });
   expect_error(ErrorKind::argument, "no data set", [] { resized(nullptr, 4, 4); });
   const auto row = tensor_dataset({{"x", Tensor::from<float>({1, 2}, {1, 2})}},
                                   {"label", Tensor::from<std::int64_t>({1}, {0})});
