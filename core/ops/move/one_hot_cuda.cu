@@ -18,7 +18,8 @@ struct OneHot {
   __device__ void operator()(std::int64_t i) const {
     const std::int64_t row = i / inner;
     const Index index = indices[row / depth * inner + i % inner];
-    const bool is_within = index >= -static_cast<Index>(depth) && index < static_cast<Index>(depth);
+    using Wide = decltype(Index{} + std::int64_t{});  // a depth may be more than 32 bits hold
+    const bool is_within = index >= -static_cast<Wide>(depth) && index < static_cast<Wide>(depth);
     const auto whole = is_within ? static_cast<std::int64_t>(index) : depth;
     y[i] = off_and_on[(whole < 0 ? whole + depth : whole) == row % depth ? 1 : 0];
   }

@@ -46,7 +46,11 @@ struct Window {
       : depth(planes.depth.taps_of_output(output.depth)),
         height(planes.height.taps_of_output(output.height)),
         width(planes.width.taps_of_output(output.width)) {}
-  __device__ std::int64_t count() const { return depth.count() * height.count() * width.count(); }
+  /// Which three sizes take beyond 64 bits where pads are counted.
+  __device__ double count() const {
+    return static_cast<double>(depth.count()) * static_cast<double>(height.count()) *
+           static_cast<double>(width.count());
+  }
 };
 
 /// Calls visit(position in the plane) for each element of the window of an output, in row-major
@@ -65,14 +69,27 @@ __device__ void for_each_element(const Planes& p, const Place& output, Visit vis
   }
 }
 
+/// Taps of which the others read no position `at`: of a kernel of 2^31 few do.
+__device__ Span taps_near(const WindowAxis& axis, std::int64_t at) {
+  constexpr std::int64_t kFew = 64;
+  if (axis.kernel <= kFew) return {0, axis.kernel};
+  const std::int64_t start = at + axis.pad_begin;
+  const std::int64_t behind = start - (axis.output - 1) * axis.stride;
+  const std::int64_t last = start / axis.dilation + 1;
+  return {behind <= 0 ? 0 : behind / axis.dilation, last < axis.kernel ? last : axis.kernel};
+}
+
 /// Calls visit(output, its index in the plane, tap) for each window that holds an element.
 template <class Visit>
 __device__ void for_each_window(const Planes& p, const Place& at, Visit visit) {
-  for (std::int64_t d = p.depth.kernel; d-- > 0;) {
+  const Span depths = taps_near(p.depth, at.depth);
+  const Span heights = taps_near(p.height, at.height);
+  const Span widths = taps_near(p.width, at.width);
+  for (std::int64_t d = depths.last; d-- > depths.first;) {
     const std::int64_t depth = p.depth.output_of_tap(at.depth, d);
-    for (std::int64_t h = p.height.kernel; depth >= 0 && h-- > 0;) {
+    for (std::int64_t h = heights.last; depth >= 0 && h-- > heights.first;) {
       const std::int64_t height = p.height.output_of_tap(at.height, h);
-      for (std::int64_t w = p.width.kernel; height >= 0 && w-- > 0;) {
+      for (std::int64_t w = widths.last; height >= 0 && w-- > widths.first;) {
         const std::int64_t width = p.width.output_of_tap(at.width, w);
         if (width < 0) continue;
         const std::int64_t index = (depth * p.height.output + height) * p.width.output + width;
@@ -120,10 +137,15 @@ struct MaxPool {
     if (y != nullptr) y[i] = most.value;
     if (positions != nullptr) positions[i] = static_cast<std::int32_t>(most.position);
     if (indices == nullptr) return;
-    const Place at = place_of(most.position, planes.height.input, planes.width.input);
-    const std::int64_t column_major =
-        at.depth + planes.depth.input * (at.height + planes.height.input * at.width);
-    indices[i] = plane * planes.inputs() + (is_column_major ? column_major : most.position);
+    const bool is_turned = is_column_major && most.position >= 0;
+    indices[i] =
+        plane * planes.inputs() + (is_turned ? column_major(most.position) : most.position);
+  }
+
+ private:
+  __device__ std::int64_t column_major(std::int64_t position) const {
+    const Place at = place_of(position, planes.height.input, planes.width.input);
+    return at.depth + planes.depth.input * (at.height + planes.height.input * at.width);
   }
 };
 
@@ -184,9 +206,9 @@ struct MaxPoolGrad {
 };
 
 /// By how many elements an average is divided.
-__device__ std::int64_t divisor(const Planes& counted, const Place& output) {
-  const std::int64_t count = Window(counted, output).count();
-  return count < 1 ? 1 : count;
+__device__ double divisor(const Planes& counted, const Place& output) {
+  const double count = Window(counted, output).count();
+  return count < 1.0 ? 1.0 : count;
 }
 
 template <class T>
