@@ -3,7 +3,11 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +49,28 @@ DType from_dlpack(nb::dlpack::dtype type) {
   return DType::undefined;
 }
 
+/// Whether C++ may read the elements where they lie: a view may start between two of them, and hold
+/// bools that are neither 0 nor 1.
+bool is_readable(DType dtype, const void* memory, std::int64_t size) {
+  const auto bytes = bytes_of(dtype, 1);
+  if (reinterpret_cast<std::uintptr_t>(memory) % std::min<std::size_t>(bytes, 8) != 0) return false;
+  const std::span<const unsigned char> elements(static_cast<const unsigned char*>(memory),
+                                                static_cast<std::size_t>(size));
+  return dtype != DType::boolean ||
+         std::ranges::all_of(elements, [](unsigned char byte) { return byte <= 1; });
+}
+
+/// A copy where they are not.
+Tensor readable_copy(DType dtype, const Shape& shape, const void* memory) {
+  Tensor copy = Tensor::empty(dtype, shape);
+  if (copy.bytes() > 0) std::memcpy(copy.data(), memory, copy.bytes());
+  auto* const bytes = static_cast<unsigned char*>(copy.data());
+  for (std::size_t i = 0; dtype == DType::boolean && i < copy.bytes(); ++i) {
+    bytes[i] = bytes[i] != 0 ? 1 : 0;
+  }
+  return copy;
+}
+
 Tensor share(const AnyArray& array, std::string_view what) {
   const DType dtype = from_dlpack(array.dtype());
   if (dtype == DType::undefined) {
@@ -52,7 +78,9 @@ Tensor share(const AnyArray& array, std::string_view what) {
   }
   std::vector<std::int64_t> dims(array.shape_ptr(), array.shape_ptr() + array.ndim());
   void* const memory = const_cast<void*>(array.data());  // NOLINT: inputs are only read
-  return Tensor::view(dtype, Shape(std::move(dims)), memory, shared_owner(array));
+  const Shape shape(std::move(dims));
+  if (!is_readable(dtype, memory, shape.size())) return readable_copy(dtype, shape, memory);
+  return Tensor::view(dtype, shape, memory, shared_owner(array));
 }
 
 Tensor strings_of(const nb::object& array, std::string_view what) {

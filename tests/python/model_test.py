@@ -109,6 +109,13 @@ class Models(unittest.TestCase):
         self.assertEqual(self.model.replace_head(4, init="zeros").outputs[0].shape, ("N", 4))
         np.testing.assert_array_equal(self.model.run(x), np.zeros((2, 4)))
 
+    def test_arrays_that_c_may_not_read_are_copied(self):
+        model = graft.new("mlp", (4,), 3)
+        x = np.arange(8, dtype=np.float32).reshape(2, 4)
+        apart = np.frombuffer(b"." + x.tobytes(), np.float32, offset=1).reshape(2, 4)
+        self.assertFalse(apart.flags.aligned)
+        np.testing.assert_array_equal(model.run(apart), model.run(x))
+
     def test_merges_models(self):
         head = graft.new("mlp", (10,), 3)
         x = np.ones((2, 1, 28, 28))
