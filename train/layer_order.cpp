@@ -13,8 +13,11 @@ namespace {
 
 using Places = std::unordered_map<const Node*, std::size_t>;
 
-/// Where the value is first read by what does more than rearrange it.
-std::size_t first_read(const Value& value, const Places& places) {
+/// Where values that nodes give are first read by what does more than rearrange them.
+using FirstReads = std::unordered_map<const Value*, std::size_t>;
+
+/// Of a value. `later`: of those that its readers give.
+std::size_t first_read(const Value& value, const Places& places, const FirstReads& later) {
   std::size_t first = places.size();
   for (const Use& use : value.uses()) {
     const auto at = places.find(use.node);
@@ -25,10 +28,22 @@ std::size_t first_read(const Value& value, const Places& places) {
     }
     for (int i = 0; i < use.node->output_count(); ++i) {
       const Value* const moved = use.node->output(i);
-      if (moved != nullptr) first = std::min(first, first_read(*moved, places));
+      if (moved != nullptr) first = std::min(first, later.at(moved));
     }
   }
   return first;
+}
+
+/// From the last node to the first: a file may rearrange along many ways, and in long chains.
+FirstReads first_reads(const Graph& graph, const Places& places) {
+  FirstReads reads;
+  for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
+    for (int i = 0; i < (*node)->output_count(); ++i) {
+      const Value* const output = (*node)->output(i);
+      if (output != nullptr) reads.emplace(output, first_read(*output, places, reads));
+    }
+  }
+  return reads;
 }
 
 /// "encoder.layer.3" of "encoder.layer.3.fc.weight"; empty for a name without parts.
@@ -51,8 +66,11 @@ std::string layer_name(const std::string& name) {
 std::vector<int> layer_order(const Graph& graph, const std::vector<std::string>& parameters) {
   Places places;
   for (const auto& node : graph.nodes()) places.emplace(node.get(), places.size());
+  const FirstReads later = first_reads(graph, places);
   std::vector<std::size_t> reads;
-  for (const std::string& name : parameters) reads.push_back(first_read(*graph.find(name), places));
+  for (const std::string& name : parameters) {
+    reads.push_back(first_read(*graph.find(name), places, later));
+  }
   std::vector<std::size_t> order(parameters.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return reads[i]; });

@@ -44,6 +44,22 @@ TEST(LayerOrder, GoesByNamesInTheOrderOfReading) {
               ElementsAre(3, 2, 1, 1, 0, 0));
 }
 
+/// 2^60 ways lead from a weight to its product.
+TEST(LayerOrder, EndsHoweverWeightsAreRearranged) {
+  Model model = chain({{"a.weight", ""}, {"b.weight", ""}});
+  Graph& graph = model.graph();
+  Value* const weight = graph.find("b.weight");
+  Node* const reader = weight->uses()[0].node;
+  Builder builder(graph, reader);
+  Expr x = builder.expr(weight);
+  for (int i = 0; i < 60; ++i) {
+    const Expr twice = call("Concat", {x, x}, {{"axis", 0}});
+    x = call("Slice", {twice, constant_ints(builder, {0}), constant_ints(builder, {2})});
+  }
+  reader->set_input(0, x.value());
+  EXPECT_THAT(layer_order(graph, {"a.weight", "b.weight"}), ElementsAre(0, 1));
+}
+
 /// As PyTorch's exporter names what it transposed.
 TEST(LayerOrder, NamelessParametersGoWithWhatFollows) {
   const Model model = chain({{"MatMul_1", "layer.0.bias"}, {"MatMul_2", "layer.1.bias"}});
