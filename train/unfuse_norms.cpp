@@ -83,6 +83,7 @@ class ChannelStatistics {
     means_.resize(static_cast<std::size_t>(channels), 0.0);
     squares_.resize(static_cast<std::size_t>(channels), 0.0);
     const std::int64_t count = y.shape()[0] * area;
+    if (count == 0) return;  // channels without elements
     const float* const values = numbers.values<const float>().data();
     parallel_for(channels, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t c = first; c < last; ++c) {
@@ -160,9 +161,9 @@ Norm norm_of(const Layer& layer, const ChannelStatistics& seen) {
   const DType dtype = seen.dtype();
   const std::int64_t channels = seen.channels();
   const Value* const own = layer.node->input(2);
-  const std::vector<double> idle =
-      own == nullptr ? std::vector<double>(static_cast<std::size_t>(channels), 0.0)
-                     : to_double(own->initializer());
+  std::vector<double> idle =
+      own == nullptr ? std::vector<double>{0.0} : to_double(own->initializer());
+  if (idle.size() == 1) idle.assign(static_cast<std::size_t>(channels), idle[0]);
   for (std::size_t c = 0; c < idle.size(); ++c) {
     if (std::isfinite(seen.mean(c)) && std::isfinite(seen.variance(c))) continue;
     fail(ErrorKind::numeric, layer.node->label(), ": channel ", c,

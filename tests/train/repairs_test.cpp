@@ -208,6 +208,42 @@ TEST(Repairs, FoldedNormsAreNotPutWhereTheyCannotBe) {
   EXPECT_THAT(unfuse_norms(model, "7", data).layers, ElementsAre("7"));
 }
 
+/// One number may be the bias of all channels of a Gemm.
+TEST(Repairs, ANormTakesABiasOfAllChannels) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 2}}));
+  const Expr w = builder.expr(graph.add_initializer("w", Tensor::zeros(DType::f32, {2, 100})));
+  const Expr b = builder.expr(graph.add_initializer("b", Tensor::from<float>({1}, {0.5F})));
+  graph.add_output(call("Relu", {call("Gemm", {x, w, b})}).value());
+  DataLoader data(tensor_dataset({{"x", Tensor::zeros(DType::f32, {4, 2})}},
+                                 {"y", Tensor::zeros(DType::i64, {4})}),
+                  {.batch = 2});
+  unfuse_norms(model, ".*", data);
+  std::int64_t means = 0;
+  for (const Value* value : graph.initializers()) {
+    if (!value->name().ends_with(".running_mean")) continue;
+    for (const float mean : value->initializer().values<const float>()) means += mean == 0.0F;
+  }
+  EXPECT_EQ(means, 100);
+}
+
+TEST(Repairs, ChannelsWithoutElementsCalibrateNothing) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 1, 0}}));
+  const Expr w = builder.expr(graph.add_initializer("w", Tensor::zeros(DType::f32, {1, 1, 1})));
+  graph.add_output(call("Relu", {call("Conv", {x, w}, {{"auto_pad", "SAME_UPPER"}})}).value());
+  DataLoader data(tensor_dataset({{"x", Tensor::zeros(DType::f32, {4, 1, 0})}},
+                                 {"y", Tensor::zeros(DType::i64, {4})}),
+                  {.batch = 2});
+  EXPECT_EQ(error_of([&] { unfuse_norms(model, ".*", data); }).kind(), ErrorKind::numeric);
+}
+
 class NormPolicies : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(NormPolicies, TrainAsInPyTorchAlsoFromAFile) {
