@@ -92,6 +92,7 @@ class TrainingCase {
   std::string compare_output(const Model& model, const char* file, std::string_view what) const {
     Session session(model, {.device = &device(arguments_.device), .fallback = arguments_.fallback});
     const std::vector<Tensor> outputs = session.run(tensors_of(load_numbered(data_, "input_")));
+    if (outputs.empty()) fail(ErrorKind::model, folder_.string(), ": the model has no output");
     return difference(what, outputs.front(), onnx::load_tensor(data_ / file).tensor,
                       record_.tolerance);
   }
