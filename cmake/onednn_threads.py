@@ -14,8 +14,9 @@ import sys
 
 NAMES = {
     b"GOMP_barrier", b"GOMP_loop_end_nowait", b"GOMP_loop_static_next",
-    b"GOMP_loop_static_start", b"GOMP_parallel_end", b"GOMP_parallel_start",
+    b"GOMP_loop_static_start", b"GOMP_parallel", b"GOMP_parallel_end", b"GOMP_parallel_start",
     b"omp_get_max_threads", b"omp_get_num_threads", b"omp_get_thread_num", b"omp_in_parallel",
+    b"omp_set_num_threads",
 }  # fmt: skip
 OPENMP = (b"GOMP_", b"omp_", b"__kmpc_", b"kmp_")
 DT_NULL, DT_NEEDED, DT_STRTAB, DT_SYMTAB = 0, 1, 5, 6
@@ -85,14 +86,21 @@ class Library:
             at, before = at + step, at
         else:
             return
-        if before is None:
-            raise ValueError("libgomp stands first among its needed versions")
-        self.put("I", before + 12, at + step - before if step else 0)
-        self.set_dynamic([(t, count - 1 if t == DT_VERNEEDNUM else v) for t, v in self.dynamic()])
+        if count == 1:
+            raise ValueError("it needs versions of libgomp alone")
+        skipped = 0
+        if before is None:  # the chain begins with the next one
+            skipped = step
+        else:
+            self.put("I", before + 12, at + step - before if step else 0)
+        changes = {DT_VERNEED: skipped, DT_VERNEEDNUM: -1}
+        self.set_dynamic([(t, v + changes.get(t, 0)) for t, v in self.dynamic()])
         at, size, sections = self.get("Q", 40), self.get("H", 58), self.get("H", 60)
-        for i in range(sections):  # the linker reads the number here
-            if self.get("I", at + i * size + 4) == SHT_VERNEED:
-                self.put("I", at + i * size + 44, count - 1)
+        for head in range(at, at + sections * size, size):  # where the linker reads it
+            if self.get("I", head + 4) == SHT_VERNEED:
+                address, offset, length = (self.get("Q", head + field) for field in (16, 24, 32))
+                self.put("QQQ", head + 16, address + skipped, offset + skipped, length - skipped)
+                self.put("I", head + 44, count - 1)
 
     def drop_needed(self, library):
         self.set_dynamic(

@@ -5,9 +5,10 @@
 // cmake/onednn_threads.py makes the copy of oneDNN that calls these names: GRFT_x for GOMP_x, gft_x
 // for omp_x. Any other OpenMP in the program goes on to call libgomp.
 //
-// Calls as GCC makes them: parallel_start lets the others run fn(data), the caller runs it too,
-// then calls parallel_end. A loop_static call asks for iterations of this thread's share, one
-// stretch after the other.
+// Calls as GCC makes them: parallel lets all threads run fn(data), the caller among them. Before GCC
+// 4.9 that was three steps: parallel_start lets the others run it, the caller runs it too, then calls
+// parallel_end. A loop_static call asks for iterations of this thread's share, one stretch after the
+// other.
 #include "core/ops/kernels/openmp_calls.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@
 namespace graft {
 namespace {
 
-thread_local int made_for = 0;      // OnednnThreads; 0 without
+thread_local int made_for = 0;      // OnednnThreads, set_num_threads; 0 without
 thread_local int nested_teams = 0;  // a team within a team is its caller alone
 
 struct Region {
@@ -95,6 +96,10 @@ GRAFT_FOR_ONEDNN int gft_get_max_threads() {
   return made_for != 0 ? made_for : thread_count();
 }
 
+GRAFT_FOR_ONEDNN void gft_set_num_threads(int count) {
+  made_for = std::max(0, count);
+}
+
 GRAFT_FOR_ONEDNN int gft_in_parallel() {
   return Team::is_within() && Team::pieces() > 1 ? 1 : 0;
 }
@@ -124,6 +129,13 @@ GRAFT_FOR_ONEDNN void GRFT_parallel_end() {
   } else {
     Team::own().close();
   }
+}
+
+GRAFT_FOR_ONEDNN void GRFT_parallel(void (*fn)(void*), void* data, unsigned threads,
+                                    unsigned /*flags*/) {
+  GRFT_parallel_start(fn, data, threads);
+  fn(data);
+  GRFT_parallel_end();
 }
 
 GRAFT_FOR_ONEDNN void GRFT_barrier() {

@@ -16,6 +16,8 @@ int gft_get_max_threads();
 int gft_in_parallel();
 int gft_get_num_threads();
 int gft_get_thread_num();
+void gft_set_num_threads(int count);
+void GRFT_parallel(void (*fn)(void*), void* data, unsigned threads, unsigned flags);
 void GRFT_parallel_start(void (*fn)(void*), void* data, unsigned threads);
 void GRFT_parallel_end();
 void GRFT_barrier();
@@ -31,6 +33,13 @@ namespace {
 template <class Body>
 void region(unsigned threads, Body body) {
   const auto run = [](void* of) { (*static_cast<Body*>(of))(); };
+  GRFT_parallel(run, &body, threads, 0);
+}
+
+/// As GCC before 4.9 writes it.
+template <class Body>
+void region_in_steps(unsigned threads, Body body) {
+  const auto run = [](void* of) { (*static_cast<Body*>(of))(); };
   GRFT_parallel_start(run, &body, threads);
   run(&body);
   GRFT_parallel_end();
@@ -41,13 +50,15 @@ TEST(OpenmpCalls, EachThreadOfARegionRunsOnceAndKnowsItsNumber) {
   EXPECT_EQ(gft_get_num_threads(), 1);
   std::array<std::atomic<int>, 3> seen{};
   std::atomic<int> wrong = 0;
+  const auto body = [&] {
+    ++seen.at(static_cast<std::size_t>(gft_get_thread_num()));
+    if (gft_get_num_threads() != 3 || gft_in_parallel() == 0) ++wrong;
+  };
   for (int round = 0; round < 100; ++round) {
-    region(3, [&] {
-      ++seen.at(static_cast<std::size_t>(gft_get_thread_num()));
-      if (gft_get_num_threads() != 3 || gft_in_parallel() == 0) ++wrong;
-    });
+    region(3, body);
+    region_in_steps(3, body);
   }
-  for (const auto& times : seen) EXPECT_EQ(times, 100);
+  for (const auto& times : seen) EXPECT_EQ(times, 200);
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(gft_in_parallel(), 0);
 }
@@ -72,14 +83,15 @@ TEST(OpenmpCalls, ARegionWithinAnotherOrWithinALoopIsItsThreadAlone) {
       if (gft_get_num_threads() != 1 || gft_get_thread_num() != 0) ++wrong;
       GRFT_barrier();
     });
+    region_in_steps(2, [&] { ++inner; });
   };
   region(2, nested);
-  EXPECT_EQ(inner, 2);
+  EXPECT_EQ(inner, 4);
   {
     const testing::Threads two(2);
     parallel_for(2, 1, [&](std::int64_t, std::int64_t) { nested(); });
   }
-  EXPECT_EQ(inner, 4);
+  EXPECT_EQ(inner, 8);
   EXPECT_EQ(wrong, 0);
 }
 
@@ -93,6 +105,18 @@ TEST(OpenmpCalls, PrimitivesAreMadeForTheThreadsOfGraftUnlessToldOtherwise) {
     const OnednnThreads one(1);
     EXPECT_EQ(gft_get_max_threads(), 1);
   }
+  EXPECT_EQ(gft_get_max_threads(), thread_count());
+}
+
+TEST(OpenmpCalls, RegionsHaveTheThreadsThatWereSetUnlessTheySayHowMany) {
+  gft_set_num_threads(3);
+  EXPECT_EQ(gft_get_max_threads(), 3);
+  std::atomic<int> seen = 0;
+  region(0, [&] { ++seen; });
+  EXPECT_EQ(seen, 3);
+  region(2, [&] { ++seen; });
+  EXPECT_EQ(seen, 5);
+  gft_set_num_threads(0);
   EXPECT_EQ(gft_get_max_threads(), thread_count());
 }
 
