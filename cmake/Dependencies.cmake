@@ -7,7 +7,8 @@ if(DEFINED ENV{GRAFT_PREFIX})
   set(graft_default_prefix "$ENV{GRAFT_PREFIX}")
 endif()
 set(GRAFT_PREFIX "${graft_default_prefix}" CACHE PATH "Where scripts/setup put onnx and oneDNN")
-list(PREPEND CMAKE_PREFIX_PATH "${GRAFT_PREFIX}/onnx" "${GRAFT_PREFIX}/python")
+list(PREPEND CMAKE_PREFIX_PATH "${GRAFT_PREFIX}/onnx" "${GRAFT_PREFIX}/onednn"
+     "${GRAFT_PREFIX}/python")
 
 # graft_fetch(NAME repository commit): NAME is found on the system or, failing that, downloaded. A tag
 # may be moved to other content, a commit may not.
