@@ -2,8 +2,9 @@
 """Writes what a build of Graft is made of, as SPDX 2.3 (JSON): scripts/sbom.py BUILD [OUT].
 
 The versions are those that the build used: of libraries of the system, what dpkg says of the package
-that has the file; of those in third_party/, what scripts/setup pins. Two runs over one build give
-the same bytes: the time is that of the commit, or SOURCE_DATE_EPOCH.
+that has the file; of libonnx, what scripts/setup pins; of oneDNN, if it is part of the build, what
+CMake found. Two runs over one build give the same bytes: the time is that of the commit, or
+SOURCE_DATE_EPOCH.
 """
 
 import hashlib
@@ -50,7 +51,7 @@ def time_of_build():
     return datetime.fromtimestamp(int(seconds), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def package(name, licence, home, number, sha256=None):
+def package(name, licence, home, number, sha256=None, source=None):
     entry = {
         "SPDXID": "SPDXRef-" + name,
         "name": name,
@@ -63,7 +64,33 @@ def package(name, licence, home, number, sha256=None):
     }
     if sha256:
         entry["checksums"] = [{"algorithm": "SHA256", "checksumValue": sha256}]
+    if source:
+        entry["sourceInfo"] = source
     return entry
+
+
+def cached(build, name):
+    """An entry of the build folder's CMakeCache.txt, or nothing."""
+    file = build / "CMakeCache.txt"
+    text = file.read_text() if file.is_file() else ""
+    entry = re.search(rf"^{name}:\w+=(.*)$", text, re.MULTILINE)
+    return entry[1] if entry else ""
+
+
+def onednn(build):
+    """As scripts/setup --onednn built it, or of the wheel, or another that CMake found."""
+    folder, prefix = Path(cached(build, "dnnl_DIR")), Path(cached(build, "GRAFT_PREFIX"))
+    text = (folder / "dnnl-config-version.cmake").read_text()
+    number = re.search(r'PACKAGE_VERSION "([^"]+)"', text)[1]
+    if folder.is_relative_to(prefix / "onednn"):
+        sha256 = pin("setup", r"^readonly onednn_sha256=(\S+)")
+        return package(*ONEDNN, number, sha256, "built from Debian's archive of the source")
+    if folder.is_relative_to(prefix / "python"):
+        file = "requirements-onednn.txt"
+        wheel = pin(file, r"^(onednn-cpu-gomp==\S+)")
+        sha256 = pin(file, r"^onednn-cpu-gomp.*\n.*sha256:(\w+)")
+        return package(*ONEDNN, number, sha256, f"wheel {wheel} of PyPI")
+    return package(*ONEDNN, number)
 
 
 def packages(build):
@@ -76,9 +103,8 @@ def packages(build):
         entries.append(package(name, licence, home, number or "NOASSERTION"))
     onnx = pin("setup", r"^readonly onnx_version=(\S+)")
     entries.append(package(*ONNX, onnx, pin("setup", r"^readonly onnx_sha256=(\S+)")))
-    file = "requirements-onednn.txt"
-    onednn = pin(file, r"^onednn-cpu-gomp==(\S+)")
-    entries.append(package(*ONEDNN, onednn, pin(file, r"^onednn-cpu-gomp.*\n.*sha256:(\w+)")))
+    if cached(build, "GRAFT_ONEDNN_COPIED"):
+        entries.append(onednn(build))
     return entries
 
 

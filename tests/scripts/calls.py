@@ -17,6 +17,7 @@ def run(*command, **options):
 
 
 def cached(build, name):
-    """An entry of the build folder's CMakeCache.txt."""
+    """An entry of the build folder's CMakeCache.txt, or nothing."""
     entries = (build / "CMakeCache.txt").read_text()
-    return re.search(rf"^{name}:\w+=(.*)$", entries, re.MULTILINE)[1]
+    entry = re.search(rf"^{name}:\w+=(.*)$", entries, re.MULTILINE)
+    return entry[1] if entry else ""

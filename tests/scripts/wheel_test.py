@@ -17,7 +17,9 @@ from calls import cached, run
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD, BUILDER = Path(sys.argv[1]), sys.argv[2]
-LARGEST_MB = 20  # of which oneDNN alone takes 11
+IS_ONEDNN_BUILT = cached(BUILD, "GRAFT_ONEDNN_COPIED").startswith(
+    cached(BUILD, "GRAFT_PREFIX") + "/onednn/")
+LARGEST_MB = 15 if IS_ONEDNN_BUILT else 20  # PyPI's oneDNN alone takes 11
 OPTIONS = ["CMAKE_CXX_COMPILER", "GRAFT_WERROR", "GRAFT_NATIVE", "GRAFT_UNITY", "GRAFT_PREFIX"]
 # That these are on every system is what manylinux says.
 OF_THE_SYSTEM = re.compile(r"linux-vdso|ld-linux|lib(c|m|dl|pthread|rt|stdc\+\+|gcc_s|z)\.so")
