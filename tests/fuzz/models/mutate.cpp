@@ -23,6 +23,13 @@ std::int64_t any_dim(Random& random) {
   return kDims[random.below(std::size(kDims))];
 }
 
+/// One axis without elements and another of any length: what is counted with it may overflow.
+void make_hollow(std::vector<std::int64_t>& dims, Random& random) {
+  if (dims.size() < 2) return;
+  dims[random.below(dims.size())] = std::int64_t{1} << (16 + random.below(47));
+  dims[random.below(dims.size())] = 0;
+}
+
 /// Those that a node of the graph may read, up to `before`.
 std::vector<Value*> values_before(const Graph& graph, const Node* before) {
   std::vector<Value*> values(graph.inputs());
@@ -80,6 +87,7 @@ void change_dim(Graph& graph, Random& random) {
     if (value->is_graph_input() || !can_be_filled(value->dtype())) return;
     std::vector<std::int64_t> dims = value->initializer().shape().dims();
     dims[static_cast<std::size_t>(axis)] = any_dim(random);
+    if (random.one_in(8)) make_hollow(dims, random);
     const Shape changed(dims);
     if (changed.size() < 4096) {
       replace_initializer(graph, value, filled(value->dtype(), changed, random));
@@ -87,6 +95,12 @@ void change_dim(Graph& graph, Random& random) {
     return;
   }
   shape[axis] = random.one_in(4) ? Dim("N") : random.one_in(8) ? Dim() : Dim(any_dim(random));
+  const std::optional<Shape> known = random.one_in(8) ? shape.known() : std::nullopt;
+  if (known) {
+    std::vector<std::int64_t> dims = known->dims();
+    make_hollow(dims, random);
+    shape = Shape(dims);
+  }
   value->set_type({value->dtype(), shape});
 }
 

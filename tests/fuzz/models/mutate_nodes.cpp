@@ -56,7 +56,8 @@ T change_number(T old, std::initializer_list<T> choices, Random& random) {
 std::int64_t any_integer(std::int64_t old, Random& random) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (random.one_in(16)) return random.one_in(2) ? kMost : -kMost - 1;
-  if (random.one_in(16)) return std::int64_t{1} << (20 + random.below(30));
+  if (random.one_in(16))
+    return (std::int64_t{1} << (20 + random.below(43))) - (random.one_in(2) ? 1 : 0);
   return change_number<std::int64_t>(std::clamp<std::int64_t>(old, -kMost, kMost),
                                      {0, 1, -1, 2, 3, 4, -2, 5, 7}, random);
 }
