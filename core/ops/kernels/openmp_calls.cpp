@@ -5,10 +5,10 @@
 // cmake/onednn_threads.py makes the copy of oneDNN that calls these names: GRFT_x for GOMP_x, gft_x
 // for omp_x. Any other OpenMP in the program goes on to call libgomp.
 //
-// Calls as GCC makes them: parallel lets all threads run fn(data), the caller among them. Before GCC
-// 4.9 that was three steps: parallel_start lets the others run it, the caller runs it too, then calls
-// parallel_end. A loop_static call asks for iterations of this thread's share, one stretch after the
-// other.
+// Calls as GCC makes them: parallel lets all threads run fn(data), the caller among them. Before
+// GCC 4.9 that was three steps: parallel_start lets the others run it, the caller runs it too, then
+// calls parallel_end. A loop_static call asks for iterations of this thread's share, one stretch
+// after the other.
 #include "core/ops/kernels/openmp_calls.h"
 
 #include <algorithm>
