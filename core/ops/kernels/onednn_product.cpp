@@ -46,10 +46,17 @@ class Bound {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
+/// oneDNN 3.7 takes a column that lies apart, of one row of a^T or of c, for one that lies
+/// together.
+bool hides_step(const ProductSpec& p) {
+  return (p.m == 1 && p.transposes_a && p.lda != 1) || (p.n == 1 && p.ldc != 1);
+}
+
 }  // namespace
 
 Product<float> onednn_product(const ProductSpec& p) {
-  if (p.m == 0 || p.n == 0 || p.k == 0 || !fits_onednn(std::array{p.m, p.n, p.k})) {
+  if (p.m == 0 || p.n == 0 || p.k == 0 || hides_step(p) ||
+      !fits_onednn(std::array{p.m, p.n, p.k})) {
     return eigen_product<float>(p);
   }
   const OnednnThreads threads(p.is_serial ? 1 : thread_count());
