@@ -51,6 +51,13 @@ inline std::vector<Tensor> call_internal_op(std::string_view op, const std::vect
   return evaluate(*one.node, inputs, state);
 }
 
+/// Runs an op of ai.onnx.ml.
+inline std::vector<Tensor> call_ml(std::string_view op, const Tensor& x, Attributes attributes,
+                                   int outputs = 1) {
+  const OneNode one(op, "ai.onnx.ml", {x}, outputs, std::move(attributes));
+  return evaluate(*one.node, {x});
+}
+
 /// The same call in the form of opset `from`: upgraded and folded; output 0.
 inline Tensor call_old_op(std::string_view op, std::int64_t from, const std::vector<Tensor>& inputs,
                           Attributes attributes = {}) {

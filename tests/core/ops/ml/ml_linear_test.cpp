@@ -10,12 +10,6 @@ using ::testing::ElementsAre;
 using Ints = std::vector<std::int64_t>;
 using Floats = std::vector<float>;
 
-std::vector<Tensor> call_ml(std::string_view op, const Tensor& x, Attributes attributes,
-                            int outputs = 1) {
-  const OneNode one(op, "ai.onnx.ml", {x}, outputs, std::move(attributes));
-  return evaluate(*one.node, {x});
-}
-
 /// Also with more coefficients than features.
 TEST(MlLinear, OneClassHasTwoScores) {
   const Tensor x = Tensor::from<float>({2, 1}, {2, -3});

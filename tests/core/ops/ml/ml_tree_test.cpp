@@ -33,12 +33,6 @@ Attributes stump(const std::string& prefix, const Ints& ids, const Floats& weigh
   return attributes;
 }
 
-std::vector<Tensor> call_ml(std::string_view op, const Tensor& x, Attributes attributes,
-                            int outputs = 1) {
-  const OneNode one(op, "ai.onnx.ml", {x}, outputs, std::move(attributes));
-  return evaluate(*one.node, {x});
-}
-
 const Tensor& three() {
   static const Tensor x = Tensor::from<float>({3, 1}, {0.5F, 0.75F, NAN});
   return x;
