@@ -251,8 +251,13 @@ std::vector<Sample> conv_weight_grad_samples() {
   std::vector<Sample> samples;
   for (const ConvCase& c : all_conv_cases()) {
     const Attributes attributes = with_shape(c.attributes, c.w);
-    samples.push_back({c.name, {{.shape = c.x}, {.shape = c.y}}, attributes});
-    samples.push_back({c.name + "_bias", {{.shape = c.x}, {.shape = c.y}}, attributes, 2});
+    Sample sample{c.name, {{.shape = c.x}, {.shape = c.y}}, attributes};
+    // oneDNN for AVX2 adds the terms of all images in f32.
+    if (c.name == "many") sample.absolute = 4e-5;
+    samples.push_back(sample);
+    sample.name = c.name + "_bias";
+    sample.outputs = 2;
+    samples.push_back(sample);
   }
   // So many rows that small numbers are summed.
   const std::vector<SampleInput> inputs{{{1, 4, 64, 64}, -0.25, 0.25},
