@@ -36,6 +36,22 @@ struct TileRows {
   std::int64_t count;
 };
 
+/// Calls body.operator()<registers>(first) for groups of at most four registers of `lanes` queries:
+/// GCC 12 computes on vectors that are wider than a register by way of memory.
+template <class Body>
+void for_each_register_group(std::int64_t lanes, Body&& body) {
+  constexpr int kMost = 4;
+  for (std::int64_t first = 0; first < lanes; first += kMost * kRegisterLanes) {
+    const std::int64_t registers = (lanes - first) / kRegisterLanes;
+    unroll<kMost>([&]<int fewer>() {
+      constexpr int kCount = kMost - fewer;
+      if (registers == kCount || (fewer == 0 && registers > kMost)) {
+        body.template operator()<kCount>(first);
+      }
+    });
+  }
+}
+
 /// Asks for rows that are soon read: the order in which tiles take them is not one that hardware
 /// foresees. Addresses past the end of an operand do no harm.
 inline void prefetch_rows(const float* x, std::int64_t step, std::int64_t rows,

@@ -71,42 +71,30 @@ void copy_rows(const float* x, std::int64_t step, std::int64_t rows, std::int64_
 
 /// log2 of the sum of the scores' powers of 2, and dy y, of each query of a tile.
 struct QuerySums {
-  Lanes16 log_sum[4] = {};
-  Lanes16 share[4] = {};
+  float log_sum[kTileQueries] = {};
+  float share[kTileQueries] = {};
 };
 
-/// p holds scores and becomes probabilities; ds holds v dy^T.
+/// Of so many registers of queries: p holds scores and becomes probabilities; ds holds v dy^T.
 /// Not inline, so that the constants of exp2 stay in registers.
-template <int vectors>
-[[gnu::noinline]] void differentiate_tile(std::int64_t keys, const QuerySums& sums, float* p,
-                                          float* ds) {
-  Lanes16 log_sum[vectors];
-  Lanes16 share[vectors];
-  for (int v = 0; v < vectors; ++v) {
-    log_sum[v] = sums.log_sum[v];
-    share[v] = sums.share[v];
+template <int registers>
+[[gnu::noinline]] void differentiate_queries(std::int64_t keys, const float* log_sums,
+                                             const float* shares, float* p, float* ds) {
+  constexpr int kLanes = kRegisterLanes;
+  using Register = Lanes<kLanes>;
+  Register log_sum[registers];
+  Register share[registers];
+  for (int v = 0; v < registers; ++v) {
+    log_sum[v] = load<kLanes>(log_sums + v * kLanes);
+    share[v] = load<kLanes>(shares + v * kLanes);
   }
   for (std::int64_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < vectors; ++v) {
-      const std::int64_t at = j * kTileQueries + v * 16;
-      const Lanes16 probability = exp2(load<16>(p + at) - log_sum[v]);
+    for (int v = 0; v < registers; ++v) {
+      const std::int64_t at = j * kTileQueries + v * kLanes;
+      const Register probability = exp2(load<kLanes>(p + at) - log_sum[v]);
       store(p + at, probability);
-      store(ds + at, probability * (load<16>(ds + at) - share[v]));
+      store(ds + at, probability * (load<kLanes>(ds + at) - share[v]));
     }
-  }
-}
-
-void differentiate_tile(std::int64_t vectors, std::int64_t keys, const QuerySums& sums, float* p,
-                        float* ds) {
-  switch (vectors) {
-    case 1:
-      return differentiate_tile<1>(keys, sums, p, ds);
-    case 2:
-      return differentiate_tile<2>(keys, sums, p, ds);
-    case 3:
-      return differentiate_tile<3>(keys, sums, p, ds);
-    default:
-      return differentiate_tile<4>(keys, sums, p, ds);
   }
 }
 
@@ -181,8 +169,8 @@ class KeyRange {
     const float* const log_sums = args_.input<float>(4) + first_sum;
     sums_ = {};
     for (std::int64_t i = 0; i < rows.count; ++i) {
-      sums_.share[i / 16][i % 16] = shares[i * n_.sums.row_step];
-      sums_.log_sum[i / 16][i % 16] = log_sums[i * n_.sums.row_step] * kLog2E;
+      sums_.share[i] = shares[i * n_.sums.row_step];
+      sums_.log_sum[i] = log_sums[i * n_.sums.row_step] * kLog2E;
     }
   }
 
@@ -218,7 +206,9 @@ class KeyRange {
     if (rows.first == 0) {
       prefetch_rows(v_[first + keys], v_.step, keys, n_.value_depth);
     }
-    differentiate_tile(rows.vectors(), keys, sums_, p_, ds_);
+    for_each_register_group(rows.lanes(), [&]<int registers>(std::int64_t i) {
+      differentiate_queries<registers>(keys, sums_.log_sum + i, sums_.share + i, p_ + i, ds_ + i);
+    });
     tile_product<true>(Row{p_, {}, 1}, dy_rows_, value_depth_, keys, rows.lanes(), value_depth_,
                        dv_ + first * value_depth_, value_depth_);
     prefetch_queries(rows, first, keys);

@@ -32,62 +32,51 @@ struct Scratch {
 
 /// Largest score and sum of probabilities of each query so far.
 struct Running {
-  Lanes16 most[4];
-  Lanes16 sum[4];
+  float most[kTileQueries];
+  float sum[kTileQueries];
 };
 
-/// Turns a tile of scores into probabilities; y: [depth][kTileQueries], scaled down if needed.
-/// Not inline, so that the constants of exp2 stay in registers.
-template <int vectors>
-[[gnu::noinline]] void take_tile(std::int64_t keys, float* scores, Running& running,
-                                 std::int64_t depth, float* y) {
-  Lanes16 most[vectors];
-  for (int v = 0; v < vectors; ++v) most[v] = running.most[v];
+/// Turns scores of so many registers of queries into probabilities; y: [depth][kTileQueries],
+/// scaled down if needed. Not inline, so that the constants of exp2 stay in registers.
+template <int registers>
+[[gnu::noinline]] void take_queries(std::int64_t keys, float* scores, float* most_so_far,
+                                    float* sum_so_far, std::int64_t depth, float* y) {
+  constexpr int kLanes = kRegisterLanes;
+  using Register = Lanes<kLanes>;
+  Register most[registers];
+  for (int v = 0; v < registers; ++v) most[v] = load<kLanes>(most_so_far + v * kLanes);
   for (std::int64_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < vectors; ++v) {
-      most[v] = larger(most[v], load<16>(scores + j * kTileQueries + v * 16));
+    for (int v = 0; v < registers; ++v) {
+      most[v] = larger(most[v], load<kLanes>(scores + j * kTileQueries + v * kLanes));
     }
   }
-  Lanes16 keep[vectors];
-  Lanes16 sum[vectors];
-  for (int v = 0; v < vectors; ++v) {
-    const Lanes16 before = running.most[v];
-    running.most[v] = most[v];
+  Register keep[registers];
+  Register sum[registers];
+  for (int v = 0; v < registers; ++v) {
+    const Register before = load<kLanes>(most_so_far + v * kLanes);
+    store(most_so_far + v * kLanes, most[v]);
     // Where all is hidden so far, exp2(-inf - 0) is the 0 that exp2(-inf + inf) is not.
-    most[v] = by_registers(
-        []<class V>(const V& x) { return x == -std::numeric_limits<float>::infinity() ? V{} : x; },
-        most[v]);
+    most[v] = most[v] == -std::numeric_limits<float>::infinity() ? Register{} : most[v];
     keep[v] = exp2(before - most[v]);
-    sum[v] = Lanes16{};
+    sum[v] = Register{};
   }
   for (std::int64_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < vectors; ++v) {
-      float* const at = scores + j * kTileQueries + v * 16;
-      const Lanes16 p = exp2(load<16>(at) - most[v]);
+    for (int v = 0; v < registers; ++v) {
+      float* const at = scores + j * kTileQueries + v * kLanes;
+      const Register p = exp2(load<kLanes>(at) - most[v]);
       store(at, p);
       sum[v] += p;
     }
   }
-  for (int v = 0; v < vectors; ++v) running.sum[v] = running.sum[v] * keep[v] + sum[v];
-  for (std::int64_t c = 0; c < depth; ++c) {
-    for (int v = 0; v < vectors; ++v) {
-      float* const at = y + c * kTileQueries + v * 16;
-      store(at, load<16>(at) * keep[v]);
-    }
+  for (int v = 0; v < registers; ++v) {
+    float* const at = sum_so_far + v * kLanes;
+    store(at, load<kLanes>(at) * keep[v] + sum[v]);
   }
-}
-
-void take_tile(std::int64_t vectors, std::int64_t keys, float* scores, Running& running,
-               std::int64_t depth, float* y) {
-  switch (vectors) {
-    case 1:
-      return take_tile<1>(keys, scores, running, depth, y);
-    case 2:
-      return take_tile<2>(keys, scores, running, depth, y);
-    case 3:
-      return take_tile<3>(keys, scores, running, depth, y);
-    default:
-      return take_tile<4>(keys, scores, running, depth, y);
+  for (std::int64_t c = 0; c < depth; ++c) {
+    for (int v = 0; v < registers; ++v) {
+      float* const at = y + c * kTileQueries + v * kLanes;
+      store(at, load<kLanes>(at) * keep[v]);
+    }
   }
 }
 
@@ -124,8 +113,8 @@ class QueryTile {
     transpose_in(args.input<float>(0) + n.q.offset(problem) + rows_.first * n.q.row_step,
                  n.q.row_step, rows_.count, n.depth, n.scale * kLog2E, q_);
     std::fill_n(y_, n.value_depth * kTileQueries, 0.0F);
-    std::fill_n(running_.most, 4, all_lanes(-std::numeric_limits<float>::infinity()));
-    std::fill_n(running_.sum, 4, Lanes16{});
+    std::fill_n(running_.most, kTileQueries, -std::numeric_limits<float>::infinity());
+    std::fill_n(running_.sum, kTileQueries, 0.0F);
   }
 
   void run(std::int64_t visible) {
@@ -135,7 +124,10 @@ class QueryTile {
       if (bias_ != nullptr) {
         add_bias(n_.bias, bias_ + first * n_.bias.key_step, rows_, keys, scores_);
       }
-      take_tile(rows_.vectors(), keys, scores_, running_, n_.value_depth, y_);
+      for_each_register_group(rows_.lanes(), [&]<int registers>(std::int64_t i) {
+        take_queries<registers>(keys, scores_ + i, running_.most + i, running_.sum + i,
+                                n_.value_depth, y_ + i);
+      });
       tile_product<true>(TileOperand<std::int64_t>{v_[first], 1, v_.step}, scores_, kTileQueries,
                          n_.value_depth, keys, rows_.lanes(), y_, kTileQueries);
     }
@@ -145,14 +137,15 @@ class QueryTile {
     for (std::int64_t v = 0; n_.keys > 0 && v < rows_.vectors(); ++v) {
       for (std::int64_t c = 0; c < n_.value_depth; ++c) {
         float* const at = y_ + c * kTileQueries + v * 16;
-        store(at, load<16>(at) / running_.sum[v]);
+        store(at, load<16>(at) / load<16>(running_.sum + v * 16));
       }
     }
     transpose_out(y_, rows_.count, n_.value_depth, 1.0F,
                   y + n_.y.offset(problem_) + rows_.first * n_.y.row_step, n_.y.row_step);
     float* const to = log_sums + n_.sums.offset(problem_) + rows_.first * n_.sums.row_step;
     for (std::int64_t v = 0; v < rows_.vectors(); ++v) {
-      const Lanes16 sums = running_.most[v] * kLn2 + log_of(running_.sum[v]);
+      const Lanes16 sums =
+          load<16>(running_.most + v * 16) * kLn2 + log_of(load<16>(running_.sum + v * 16));
       const std::int64_t count = std::min<std::int64_t>(16, rows_.count - v * 16);
       for (std::int64_t i = 0; i < count; ++i) to[(v * 16 + i) * n_.sums.row_step] = sums[i];
     }

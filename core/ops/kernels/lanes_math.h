@@ -16,30 +16,40 @@ inline Lanes16 all_lanes(float x) {
   return Lanes16{} + x;
 }
 
-inline Lanes16 larger(const Lanes16& a, const Lanes16& b) {
+template <class V>
+V larger(const V& a, const V& b) {
   return by_registers([](const auto& x, const auto& y) { return x > y ? x : y; }, a, b);
 }
 inline double larger(double a, double b) {
   return a > b ? a : b;
 }
 
-/// 2^x for x <= 127, within 1 unit in the last place; 0 where it would be denormal.
-inline Lanes16 exp2(const Lanes16& x) {
-  using Bits [[gnu::vector_size(sizeof(Lanes16))]] = std::uint32_t;
+namespace detail {
+
+template <class V>
+V exp2_of_register(const V& x) {
+  using Bits [[gnu::vector_size(sizeof(V))]] = std::uint32_t;
   constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it leaves the nearest integer
-  const Lanes16 shifted = x + kRound;
-  const Lanes16 r = x - (shifted - kRound);
-  Lanes16 p = r * 0.000153458124F + 0.00133999309F;
+  const V shifted = x + kRound;
+  const V r = x - (shifted - kRound);
+  V p = r * 0.000153458124F + 0.00133999309F;
   p = p * r + 0.00961848907F;
   p = p * r + 0.0555032864F;
   p = p * r + 0.240226462F;
   p = p * r + 0.693147182F;
   p = p * r + 1.0F;
   // The integer stands in the last bits of `shifted`; all others fall out.
-  const auto result =
-      std::bit_cast<Lanes16>(std::bit_cast<Bits>(p) + (std::bit_cast<Bits>(shifted) << 23));
-  return by_registers(
-      []<class V>(const V& power, const V& of) { return of < -126.0F ? V{} : power; }, result, x);
+  const auto power =
+      std::bit_cast<V>(std::bit_cast<Bits>(p) + (std::bit_cast<Bits>(shifted) << 23));
+  return x < -126.0F ? V{} : power;
+}
+
+}  // namespace detail
+
+/// 2^x for x <= 127, within 1 unit in the last place; 0 where it would be denormal.
+template <class V>
+V exp2(const V& x) {
+  return by_registers([](const auto& part) { return detail::exp2_of_register(part); }, x);
 }
 
 /// e^x for x <= 0.
@@ -90,21 +100,24 @@ void transpose_blocks(V (&rows)[count]) {
 
 }  // namespace detail
 
-/// A 16 x 16 matrix: in registers, or register by register.
-inline void transpose(Lanes16 (&rows)[16]) {
-  if constexpr (kRegisterLanes == 16) {
-    detail::transpose_blocks<8>(rows);
+/// A matrix of as many rows as columns: in registers, or register by register.
+template <class V, std::size_t side>
+void transpose(V (&rows)[side]) {
+  constexpr auto kRows = static_cast<int>(side);
+  static_assert(lane_count<V>() == kRows);
+  if constexpr (kRows <= kRegisterLanes) {
+    detail::transpose_blocks<kRows / 2>(rows);
   } else {
     constexpr int kSide = kRegisterLanes;
-    float numbers[16][16];
+    float numbers[side][side];
     std::memcpy(numbers, rows, sizeof(numbers));
     auto* const to = reinterpret_cast<float*>(rows);
-    for (int first = 0; first < 16; first += kSide) {
-      for (int column = 0; column < 16; column += kSide) {
+    for (int first = 0; first < kRows; first += kSide) {
+      for (int column = 0; column < kRows; column += kSide) {
         Lanes<kSide> block[kSide];
         unroll<kSide>([&]<int i>() { block[i] = load<kSide>(&numbers[first + i][column]); });
         detail::transpose_blocks<kSide / 2>(block);
-        unroll<kSide>([&]<int i>() { store(to + (column + i) * 16 + first, block[i]); });
+        unroll<kSide>([&]<int i>() { store(to + (column + i) * kRows + first, block[i]); });
       }
     }
   }
