@@ -10,7 +10,7 @@
 #include "core/ops/conv/conv_columns.h"
 #include "core/ops/conv/conv_image.h"
 #include "core/ops/kernel.h"
-#include "core/ops/kernels/eigen_multiply.h"
+#include "core/ops/kernels/multiply.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -64,15 +64,15 @@ Kernel make_conv(KernelRequest& request) {
       }
       all.for_each_block([&](const ConvBlock& block) {
         all.fill(from + image * g.inputs * g.input_plane(), block, columns);
-        eigen_multiply({.m = g.outputs,
-                        .n = all.outputs_of(block),
-                        .k = all.rows(),
-                        .lda = all.rows(),
-                        .ldb = all.outputs_of(block),
-                        .ldc = g.output_plane(),
-                        .adds = has_bias},
-                       1.0F, args.input<float>(1) + group * g.outputs * all.rows(), columns,
-                       to + all.offset_of(block));
+        multiply({.m = g.outputs,
+                  .n = all.outputs_of(block),
+                  .k = all.rows(),
+                  .lda = all.rows(),
+                  .ldb = all.outputs_of(block),
+                  .ldc = g.output_plane(),
+                  .adds = has_bias},
+                 1.0F, args.input<float>(1) + group * g.outputs * all.rows(), columns,
+                 to + all.offset_of(block));
       });
     });
     y.finish(args, args.output<float>());
@@ -107,15 +107,15 @@ Kernel make_conv_input_grad(KernelRequest& request) {
         std::copy_n(start + image * x_size, x_size, to);
       }
       all.for_each_block([&](const ConvBlock& block) {
-        eigen_multiply({.m = all.rows(),
-                        .n = all.outputs_of(block),
-                        .k = g.outputs,
-                        .lda = all.rows(),
-                        .ldb = g.output_plane(),
-                        .ldc = all.outputs_of(block),
-                        .transposes_a = true},
-                       1.0F, args.input<float>(1) + image % g.groups * g.outputs * all.rows(),
-                       from + all.offset_of(block), columns);
+        multiply({.m = all.rows(),
+                  .n = all.outputs_of(block),
+                  .k = g.outputs,
+                  .lda = all.rows(),
+                  .ldb = g.output_plane(),
+                  .ldc = all.outputs_of(block),
+                  .transposes_a = true},
+                 1.0F, args.input<float>(1) + image % g.groups * g.outputs * all.rows(),
+                 from + all.offset_of(block), columns);
         all.add(columns, block, to);
       });
     });
@@ -169,14 +169,14 @@ class WeightGrad {
     const ConvGeometry& g = columns_.geometry();
     columns_.for_each_block([&](const ConvBlock& block) {
       columns_.fill(x, block, columns);
-      eigen_multiply({.m = g.outputs,
-                      .n = columns_.rows(),
-                      .k = columns_.outputs_of(block),
-                      .lda = g.output_plane(),
-                      .ldb = columns_.outputs_of(block),
-                      .ldc = columns_.rows(),
-                      .transposes_b = true},
-                     1.0F, dy + columns_.offset_of(block), columns, part);
+      multiply({.m = g.outputs,
+                .n = columns_.rows(),
+                .k = columns_.outputs_of(block),
+                .lda = g.output_plane(),
+                .ldb = columns_.outputs_of(block),
+                .ldc = columns_.rows(),
+                .transposes_b = true},
+               1.0F, dy + columns_.offset_of(block), columns, part);
       for (std::int64_t i = 0; i < part_size_; ++i) sums[i] += static_cast<double>(part[i]);
     });
   }

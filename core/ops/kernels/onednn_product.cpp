@@ -55,9 +55,9 @@ bool hides_step(const ProductSpec& p) {
 }  // namespace
 
 Product<float> onednn_product(const ProductSpec& p) {
-  if (p.m == 0 || p.n == 0 || p.k == 0 || hides_step(p) ||
+  if (panels_suit(p) || p.m == 0 || p.n == 0 || p.k == 0 || hides_step(p) ||
       !fits_onednn(std::array{p.m, p.n, p.k})) {
-    return eigen_product<float>(p);
+    return plain_product<float>(p);
   }
   const OnednnThreads threads(p.is_serial ? 1 : thread_count());
   const Desc a = matrix(p.m, p.k, p.lda, p.transposes_a);
@@ -72,9 +72,9 @@ Product<float> onednn_product(const ProductSpec& p) {
   const dnnl::matmul::primitive_desc desc(onednn_engine(), a,
                                           p.packs_b ? onednn_any({p.k, p.n}) : b, c, attributes,
                                           /*allow_empty=*/true);
-  // oneDNN's own plain loops are slower than Eigen.
+  // oneDNN's own plain loops are slower than panels.
   if (!desc || std::string_view(desc.impl_info_str()).starts_with("ref")) {
-    return eigen_product<float>(p);
+    return plain_product<float>(p);
   }
   Product<float> product;
   product.scratch_bytes = desc.scratchpad_desc().get_size();

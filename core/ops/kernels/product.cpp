@@ -1,7 +1,7 @@
 #include <cstring>
 
-#include "core/ops/kernels/eigen_multiply.h"
 #include "core/ops/kernels/held_constants.h"
+#include "core/ops/kernels/multiply.h"
 
 namespace graft {
 
@@ -17,20 +17,17 @@ std::shared_ptr<const Tensor> pack_now(const Product<T>& product, const T* b) {
 template std::shared_ptr<const Tensor> pack_now<float>(const Product<float>&, const float* b);
 template std::shared_ptr<const Tensor> pack_now<double>(const Product<double>&, const double* b);
 
-template <class T>
-Product<T> eigen_product(const ProductSpec& spec) {
-  Product<T> product;
+template <>
+Product<double> plain_product<double>(const ProductSpec& spec) {
+  Product<double> product;
   if (spec.m == 0 || spec.n == 0) {
-    product.run = [](const T*, const void*, T*, void*) {};
+    product.run = [](const double*, const void*, double*, void*) {};
   } else {
-    product.run = [spec](const T* a, const void* b, T* c, void*) {
-      eigen_multiply(spec, T{1}, a, static_cast<const T*>(b), c);
+    product.run = [spec](const double* a, const void* b, double* c, void*) {
+      multiply(spec, 1.0, a, static_cast<const double*>(b), c);
     };
   }
   return product;
 }
-
-template Product<float> eigen_product<float>(const ProductSpec& spec);
-template Product<double> eigen_product<double>(const ProductSpec& spec);
 
 }  // namespace graft

@@ -41,11 +41,18 @@ struct Product {
 template <class T>
 using MakeProduct = Product<T> (*)(const ProductSpec& spec);
 
-/// By Eigen, for any sizes. Of float and double.
+/// For any sizes: of double by Eigen.
 template <class T>
-Product<T> eigen_product(const ProductSpec& spec);
+Product<T> plain_product(const ProductSpec& spec);
+/// By panels (multiply.h). With `packs_b` those of b are made once for many a.
+template <>
+Product<float> plain_product(const ProductSpec& spec);
 
-/// By oneDNN, or by Eigen what it takes badly. Exists where the program is built with oneDNN.
+/// Whether panels take less time than oneDNN. For AVX2 that reads both operands where they lie, at
+/// half the speed where the rows of one are so far apart that a column crosses as many pages.
+bool panels_suit(const ProductSpec& p);
+
+/// By oneDNN, or by panels what it takes badly. Exists where the program is built with oneDNN.
 Product<float> onednn_product(const ProductSpec& spec);
 
 /// What `product.pack` makes of b, which is known before the run. While somebody holds it, the next

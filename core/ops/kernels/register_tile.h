@@ -15,6 +15,18 @@ inline constexpr bool kHasWideRegisters = kRegisterLanes == kTileLanes;
 /// what is multiplied.
 inline constexpr int kMostTileVectors = kHasWideRegisters ? 4 : 1;
 
+/// v, which the compiler then keeps in a register. Left to itself GCC reads what several
+/// instructions use from memory in each, and loads bound a loop of multiply-adds.
+template <class V>
+V in_register(V v) {
+#if defined(__x86_64__)
+  asm("" : "+v"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#endif
+  return v;
+}
+
 /// Sums of products that stay in registers: `rows` rows of `vectors` vectors.
 template <int rows, int vectors>
 class RegisterTile {
@@ -23,7 +35,8 @@ class RegisterTile {
   template <class Factor>
   void add(const float* from, Factor&& factor) {
     Register row[kColumns];
-    unroll<kColumns>([&]<int i>() { row[i] = load<kRegisterLanes>(from + i * kRegisterLanes); });
+    unroll<kColumns>(
+        [&]<int i>() { row[i] = in_register(load<kRegisterLanes>(from + i * kRegisterLanes)); });
     unroll<rows>([&]<int r>() {
       const float number = factor(r);
       unroll<kColumns>([&]<int i>() { sums_[r][i] += number * row[i]; });

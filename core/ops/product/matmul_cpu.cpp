@@ -1,7 +1,8 @@
 #include "core/ops/kernels/broadcast.h"
-#include "core/ops/kernels/eigen_multiply.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/kernels/matmul.h"
+#include "core/ops/kernels/multiply.h"
+#include "core/ops/kernels/product.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/registry.h"
 
@@ -13,7 +14,7 @@ template <class T>
 void multiply_one(const MatMulProblem& p, const T* a, const T* b, T* y) {
   ProductSpec spec = product_of_rows(p, p.m);
   spec.adds = p.beta != 0.0F;
-  eigen_multiply(spec, static_cast<T>(p.alpha), a, b, y);
+  multiply(spec, static_cast<T>(p.alpha), a, b, y);
 }
 
 template <class T>
@@ -49,10 +50,31 @@ Kernel make_typed(const KernelRequest& request) {
   };
 }
 
+template <class T>
 Kernel make_float_matmul(KernelRequest& request) {
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { kernel = make_typed<T>(request); });
-  return kernel;
+  if (request.dtype() != dtype_of<T>) return {};
+  return make_typed<T>(request);
+}
+
+/// b is known before the run and is brought into panels then.
+Kernel make_by_known_panels(KernelRequest& request) {
+  const Tensor known = request.constant(1);
+  if (request.dtype() != DType::f32 || !known.defined()) return {};
+  const MatMulProblem p(request);
+  if (p.is_empty || p.k == 0 || !p.batch.empty() || p.alpha != 1.0F) return {};
+  ProductSpec spec = product_of_rows(p, p.m);
+  spec.adds = p.beta != 0.0F;
+  spec.packs_b = true;
+  WorkspaceLayout layout;
+  const RepeatedProduct<float> product(plain_product<float>(spec), layout,
+                                       known.values<const float>().data());
+  Kernel fill;
+  if (spec.adds) fill = fill_with_c<float>(request, p.beta);
+  return [product, fill](const KernelArgs& args) {
+    if (fill) fill(args);
+    const void* const b = product.prepare(args, args.input<float>(1));
+    product.run(args.input<float>(0), b, args.output<float>(), nullptr);
+  };
 }
 
 /// On unsigned types, whose overflow is defined and gives the same bits. Alpha and beta are float
@@ -71,13 +93,16 @@ Kernel make_integer_matmul(KernelRequest& request) {
 void register_matmul_cpu(KernelRegistry& registry) {
   for (const char* op : {"MatMul", "Gemm"}) {
     registry.add({.op = op, .name = "matvec", .make = make_matvec});
-    registry.add({.op = op, .name = "eigen", .make = make_float_matmul});
-    registry.add({.op = op, .name = "eigen_integer", .make = make_integer_matmul});
+    registry.add({.op = op, .name = "known_panels", .make = make_by_known_panels});
+    registry.add({.op = op, .name = "panels", .make = make_float_matmul<float>});
+    registry.add({.op = op, .name = "eigen", .make = make_float_matmul<double>});
+    registry.add({.op = op, .name = "integers", .make = make_integer_matmul});
   }
-  registry.add({.op = "BatchedMatMul",
-                .domain = kInternalDomain,
-                .name = "eigen",
-                .make = make_float_matmul});
+  const auto add_batched = [&](std::string_view name, KernelFactory make) {
+    registry.add({.op = "BatchedMatMul", .domain = kInternalDomain, .name = name, .make = make});
+  };
+  add_batched("panels", make_float_matmul<float>);
+  add_batched("eigen", make_float_matmul<double>);
 }
 
 }  // namespace graft

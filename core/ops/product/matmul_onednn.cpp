@@ -3,6 +3,7 @@
 
 #include "core/ops/kernels/matmul.h"
 #include "core/ops/kernels/onednn.h"
+#include "core/ops/kernels/product.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -43,6 +44,7 @@ bool has_known_matrix(const KernelRequest& request, const MatMulProblem& p) {
 Kernel make_sgemm(KernelRequest& request) {
   if (request.dtype() != DType::f32) return {};
   const MatMulProblem p(request);
+  if (panels_suit(product_of_rows(p, p.m))) return {};
   if (p.is_matvec() || !suits_sgemm(p) || has_known_matrix(request, p)) return {};
   if (p.beta == 0.0F) {
     return [p](const KernelArgs& args) {
@@ -60,6 +62,7 @@ Kernel make_matmul(KernelRequest& request) {
   if (!is_onednn_type(dtype)) return {};
   const MatMulProblem p(request);
   if (p.is_empty || p.k == 0 || p.is_matvec() || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
+  if (dtype == DType::f32 && p.batch.empty() && panels_suit(product_of_rows(p, p.m))) return {};
   if (!fits_onednn(std::array{p.m, p.n, p.k})) return {};
 
   Dims y_dims = p.batch;
@@ -83,7 +86,7 @@ Kernel make_matmul(KernelRequest& request) {
       onednn_engine(), a, is_packed ? onednn_any({p.k, p.n}, dtype) : given_b, bias, y, attributes,
       /*allow_empty=*/true);
   if (!description) return {};
-  // oneDNN's own plain loops are slower than Eigen.
+  // oneDNN's own plain loops are slower than panels.
   if (std::string_view(description.impl_info_str()).substr(0, 3) == "ref") return {};
 
   OnednnProgram program;

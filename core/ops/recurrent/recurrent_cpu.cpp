@@ -4,24 +4,23 @@
 namespace graft {
 namespace {
 
+template <class T>
 Kernel make_forward(KernelRequest& request) {
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = make_recurrent<T>(request, eigen_product<T>); });
-  return kernel;
+  if (request.dtype() != dtype_of<T>) return {};
+  return make_recurrent<T>(request, plain_product<T>);
 }
 
+template <class T>
 Kernel make_backward(KernelRequest& request) {
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = make_recurrent_grad<T>(request, eigen_product<T>); });
-  return kernel;
+  if (request.dtype() != dtype_of<T>) return {};
+  return make_recurrent_grad<T>(request, plain_product<T>);
 }
 
 }  // namespace
 
 void register_recurrent_cpu(KernelRegistry& registry) {
-  register_recurrent_kernels(registry, "eigen", make_forward, make_backward);
+  register_recurrent_kernels(registry, "panels", make_forward<float>, make_backward<float>);
+  register_recurrent_kernels(registry, "eigen", make_forward<double>, make_backward<double>);
 }
 
 }  // namespace graft

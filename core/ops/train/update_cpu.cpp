@@ -194,18 +194,16 @@ Kernel make_update(KernelRequest& request) {
   };
 }
 
+template <class T>
 Kernel make_product_update(KernelRequest& request) {
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = make_update_by_pieces<T>(request, eigen_product<T>); });
-  return kernel;
+  if (request.dtype() != dtype_of<T>) return {};
+  return make_update_by_pieces<T>(request, plain_product<T>);
 }
 
+template <class T>
 Kernel make_adding(KernelRequest& request) {
-  Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = make_adding_product<T>(request, eigen_product<T>); });
-  return kernel;
+  if (request.dtype() != dtype_of<T>) return {};
+  return make_adding_product<T>(request, plain_product<T>);
 }
 
 Kernel make_assign(KernelRequest& request) {
@@ -243,8 +241,10 @@ void register_update_cpu(KernelRegistry& registry) {
   add("Assign", "plain", make_assign);
   for (const std::string_view op : product_forms()) {
     add(op, "by_rows", make_adding_rows);
-    add(op, "eigen", make_adding);
-    add(op, "eigen_pieces", make_product_update);
+    add(op, "panels", make_adding<float>);
+    add(op, "panels_by_pieces", make_product_update<float>);
+    add(op, "eigen", make_adding<double>);
+    add(op, "eigen_by_pieces", make_product_update<double>);
   }
 }
 

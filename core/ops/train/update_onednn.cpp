@@ -17,6 +17,7 @@ Kernel make_adding(KernelRequest& request) {
     return {};
   }
   const MatMulProblem p = gradient_product(request);
+  if (panels_suit(product_of_rows(p, p.m))) return {};
   if (suits_sgemm(p)) return make_by_sgemm(p);
   return make_adding_product<float>(request, onednn_product);
 }

@@ -1,4 +1,4 @@
-#include "core/ops/kernels/eigen_multiply.h"
+#include "core/ops/kernels/multiply.h"
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -13,16 +13,16 @@
 namespace graft {
 namespace {
 
-/// On the calling thread, of floats.
-template <std::floating_point T>
-void multiply_here(const ProductSpec& p, T alpha, const T* a_data, const T* b_data, T* c_data) {
-  using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// On the calling thread.
+void multiply_here(const ProductSpec& p, double alpha, const double* a_data, const double* b_data,
+                   double* c_data) {
+  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Steps = Eigen::OuterStride<>;
   Eigen::Map<Matrix, 0, Steps> c(c_data, p.m, p.n, Steps(p.ldc));
   if (!p.adds) c.setZero();
   if (p.k == 0) return;
   const auto add = [&](const auto& a, const auto& b) {
-    if (alpha != T{1}) {
+    if (alpha != 1.0) {
       c.noalias() += alpha * (a * b);
     } else {
       c.noalias() += a * b;
@@ -103,7 +103,7 @@ void multiply_here(const ProductSpec& p, T /*alpha*/, const T* a, const T* b, T*
 }  // namespace
 
 template <class T>
-void eigen_multiply(const ProductSpec& p, T alpha, const T* a, const T* b, T* c) {
+void multiply(const ProductSpec& p, T alpha, const T* a, const T* b, T* c) {
   assert(std::is_floating_point_v<T> || alpha == T{1});
   constexpr std::int64_t kProductsWorthAThread = 1 << 16;
   constexpr std::int64_t kLeastLines = 16;  // below which the tiles of Eigen stay half empty
@@ -120,11 +120,10 @@ void eigen_multiply(const ProductSpec& p, T alpha, const T* a, const T* b, T* c)
   });
 }
 
-template void eigen_multiply(const ProductSpec&, float, const float*, const float*, float*);
-template void eigen_multiply(const ProductSpec&, double, const double*, const double*, double*);
-template void eigen_multiply(const ProductSpec&, std::uint32_t, const std::uint32_t*,
-                             const std::uint32_t*, std::uint32_t*);
-template void eigen_multiply(const ProductSpec&, std::uint64_t, const std::uint64_t*,
-                             const std::uint64_t*, std::uint64_t*);
+template void multiply(const ProductSpec&, double, const double*, const double*, double*);
+template void multiply(const ProductSpec&, std::uint32_t, const std::uint32_t*,
+                       const std::uint32_t*, std::uint32_t*);
+template void multiply(const ProductSpec&, std::uint64_t, const std::uint64_t*,
+                       const std::uint64_t*, std::uint64_t*);
 
 }  // namespace graft

@@ -1,0 +1,160 @@
+// Products of f32 by panels, around the edges of their blocks.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "core/base/parallel.h"
+#include "core/ops/kernels/multiply.h"
+#include "core/ops/kernels/product.h"
+
+namespace graft {
+namespace {
+
+std::vector<float> any_numbers(std::int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1.0F, 1.0F);
+  std::vector<float> numbers(static_cast<std::size_t>(count));
+  for (float& number : numbers) number = uniform(random);
+  return numbers;
+}
+
+/// Operands whose rows lie a few numbers farther apart than they are long.
+struct Operands {
+  explicit Operands(const ProductSpec& spec)
+      : a(any_numbers((spec.transposes_a ? spec.k : spec.m) * spec.lda, 1)),
+        b(any_numbers((spec.transposes_b ? spec.n : spec.k) * spec.ldb, 2)),
+        c(any_numbers(spec.m * spec.ldc, 3)) {}
+
+  std::vector<float> a;
+  std::vector<float> b;
+  std::vector<float> c;
+};
+
+ProductSpec spec_of(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {.m = m, .n = n, .k = k, .lda = k + 3, .ldb = n + 1, .ldc = n + 5};
+}
+
+std::vector<ProductSpec> forms_of(const ProductSpec& spec) {
+  std::vector<ProductSpec> forms;
+  for (const bool transposes_a : {false, true}) {
+    for (const bool transposes_b : {false, true}) {
+      ProductSpec form = spec;
+      form.transposes_a = transposes_a;
+      form.transposes_b = transposes_b;
+      form.adds = transposes_a != transposes_b;
+      form.lda = (transposes_a ? spec.m : spec.k) + 3;
+      form.ldb = (transposes_b ? spec.k : spec.n) + 1;
+      forms.push_back(form);
+    }
+  }
+  return forms;
+}
+
+std::string describe(const ProductSpec& p) {
+  return std::to_string(p.m) + " x " + std::to_string(p.n) + " x " + std::to_string(p.k) +
+         (p.transposes_a ? " a^T" : "") + (p.transposes_b ? " b^T" : "") + (p.adds ? " adds" : "");
+}
+
+/// Numbers within c, and those between its rows, are what they should be.
+void expect_product(const ProductSpec& p, float alpha, const Operands& before,
+                    const std::vector<float>& c) {
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    for (std::int64_t j = 0; j < p.ldc; ++j) {
+      const auto at = static_cast<std::size_t>(i * p.ldc + j);
+      if (j >= p.n) {
+        ASSERT_EQ(c[at], before.c[at]) << "between rows, at " << i << ", " << j;
+        continue;
+      }
+      double sum = 0;
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        const auto a = static_cast<std::size_t>(p.transposes_a ? k * p.lda + i : i * p.lda + k);
+        const auto b = static_cast<std::size_t>(p.transposes_b ? j * p.ldb + k : k * p.ldb + j);
+        sum += double{before.a[a]} * double{before.b[b]};
+      }
+      sum = double{alpha} * sum + (p.adds ? double{before.c[at]} : 0.0);
+      ASSERT_NEAR(c[at], sum, 2e-6 * std::sqrt(static_cast<double>(p.k)) + 1e-6)
+          << "at " << i << ", " << j;
+    }
+  }
+}
+
+const ProductSpec kSpecs[] = {spec_of(1, 1, 1),      spec_of(6, 16, 8),    spec_of(7, 17, 9),
+                              spec_of(5, 63, 256),   spec_of(13, 64, 257), spec_of(12, 65, 31),
+                              spec_of(193, 40, 300), spec_of(33, 130, 70), spec_of(3, 5, 520),
+                              spec_of(200, 3, 64),   spec_of(4, 200, 0)};
+
+TEST(PanelProduct, IsTheSumInF64) {
+  for (const ProductSpec& spec : kSpecs) {
+    for (const ProductSpec& p : forms_of(spec)) {
+      SCOPED_TRACE(describe(p));
+      for (const float alpha : {1.0F, -0.5F}) {
+        const Operands before(p);
+        std::vector<float> c = before.c;
+        multiply(p, alpha, before.a.data(), before.b.data(), c.data());
+        ASSERT_NO_FATAL_FAILURE(expect_product(p, alpha, before, c));
+      }
+    }
+  }
+}
+
+TEST(PanelProduct, HasTheSameBitsForAnyThreadsAndPackedBefore) {
+  const int threads = thread_count();
+  for (const ProductSpec& spec : kSpecs) {
+    for (ProductSpec p : forms_of(spec)) {
+      SCOPED_TRACE(describe(p));
+      const Operands before(p);
+      set_thread_count(1);
+      std::vector<float> expected = before.c;
+      multiply(p, 1.0F, before.a.data(), before.b.data(), expected.data());
+      for (const int count : {1, 2, 3}) {
+        set_thread_count(count);
+        std::vector<float> c = before.c;
+        multiply(p, 1.0F, before.a.data(), before.b.data(), c.data());
+        EXPECT_EQ(c, expected) << count << " threads";
+        p.packs_b = true;
+        const Product<float> product = plain_product<float>(p);
+        std::vector<std::byte> packed(product.packed_bytes);
+        if (product.pack) product.pack(before.b.data(), packed.data());
+        const void* const b = product.pack ? static_cast<const void*>(packed.data())
+                                           : static_cast<const void*>(before.b.data());
+        c = before.c;
+        product.run(before.a.data(), b, c.data(), nullptr);
+        EXPECT_EQ(c, expected) << count << " threads, packed";
+      }
+    }
+  }
+  set_thread_count(threads);
+}
+
+/// A row of a large product has the bits that it has alone.
+TEST(PanelProduct, HasTheSameBitsInAnyPlace) {
+  const ProductSpec all = spec_of(50, 70, 300);
+  const Operands before(all);
+  std::vector<float> c = before.c;
+  multiply(all, 1.0F, before.a.data(), before.b.data(), c.data());
+  for (std::int64_t row = 0; row < all.m; row += 7) {
+    ProductSpec one = all;
+    one.m = 1;
+    std::vector<float> alone(static_cast<std::size_t>(all.n));
+    multiply(one, 1.0F, before.a.data() + row * all.lda, before.b.data(), alone.data());
+    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), c.begin() + row * all.ldc)) << row;
+  }
+}
+
+/// Shapes of files may have one axis without elements and others of any length.
+TEST(PanelProduct, OfNothingEndsAtOnce) {
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  for (const auto& [m, n] : {std::pair{std::int64_t{0}, kHuge}, {kHuge, std::int64_t{0}}}) {
+    for (const bool packs_b : {false, true}) {
+      ProductSpec p{.m = m, .n = n, .k = kHuge, .lda = kHuge, .ldb = n, .ldc = n};
+      p.packs_b = packs_b;
+      multiply<float>(p, 1.0F, nullptr, nullptr, nullptr);
+      if (n == 0) plain_product<float>(p).run(nullptr, nullptr, nullptr, nullptr);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace graft
