@@ -33,8 +33,12 @@ static_assert(kColumns % kTileColumns == 0 && kRows % kTileRows == 0);
 /// From one panel of a' to the next: a line more than a panel, since a multiple of large powers of
 /// two would bring their lines into a few sets of the first cache.
 constexpr std::int64_t kLeftStep = kTerms * kTileRows + kLine;
-constexpr std::int64_t kRightStep = kTerms * kTileColumns;
 constexpr std::int64_t kRightPanels = kColumns / kTileColumns;
+
+/// From one panel of b' to the next.
+std::int64_t right_step(const ProductSpec& p) {
+  return std::min(kTerms, p.k) * kTileColumns;
+}
 
 struct Range {
   std::int64_t first;
@@ -127,16 +131,17 @@ void pack_right(const ProductSpec& p, const float* b, const Range& columns, cons
   if (p.transposes_b) {
     for_each_range(columns, kTileColumns, [&](const Range& part) {
       pack_turned(b + part.first * p.ldb + terms.first, p.ldb, part.count, terms.count, panels);
-      panels += kRightStep;
+      panels += right_step(p);
     });
     return;
   }
+  const std::int64_t step = right_step(p);
   const std::int64_t whole = columns.count / kTileColumns * kTileColumns;
   for (std::int64_t k = 0; k < terms.count; ++k) {
     const float* const from = b + (terms.first + k) * p.ldb + columns.first;
     float* to = panels + k * kTileColumns;
     for (std::int64_t line = 0; line < kColumns; line += kLine) prefetch(from + kColumns + line);
-    for (std::int64_t column = 0; column < whole; column += kTileColumns, to += kRightStep) {
+    for (std::int64_t column = 0; column < whole; column += kTileColumns, to += step) {
       std::memcpy(to, from + column, sizeof(float) * kTileColumns);
     }
     if (whole == columns.count) continue;
@@ -178,15 +183,17 @@ void with_count(std::int64_t count, Body&& body) {
 }
 
 /// Panels times panels. c: the first element of `rows` times `columns`.
-void multiply_panels(const float* left, const float* right, std::int64_t terms, bool adds,
-                     std::int64_t rows, std::int64_t columns, float* c, std::int64_t ldc) {
+void multiply_panels(const ProductSpec& p, const float* left, const float* right,
+                     std::int64_t terms, bool adds, std::int64_t rows, std::int64_t columns,
+                     float* c) {
   for_each_range({0, columns}, kTileColumns, [&](const Range& part) {
-    const float* const panel = right + part.first / kTileColumns * kRightStep;
+    const float* const panel = right + part.first / kTileColumns * right_step(p);
     with_count<kMostTileVectors>((part.count + kTileLanes - 1) / kTileLanes, [&]<int vectors>() {
       for_each_range({0, rows}, kTileRows, [&](const Range& tile) {
         with_count<int{kTileRows}>(tile.count, [&]<int count>() {
           multiply_tile<count, vectors>(left + tile.first / kTileRows * kLeftStep, panel, terms,
-                                        adds, part.count, c + tile.first * ldc + part.first, ldc);
+                                        adds, part.count, c + tile.first * p.ldc + part.first,
+                                        p.ldc);
         });
       });
     });
@@ -200,13 +207,13 @@ std::int64_t ranges_of(std::int64_t count, std::int64_t step) {
 /// Numbers in the panels of all of b'.
 std::int64_t packed_size(const ProductSpec& p) {
   return checked_multiply(checked_multiply(ranges_of(p.k, kTerms), ranges_of(p.n, kColumns)),
-                          kRightPanels * kRightStep);
+                          kRightPanels * right_step(p));
 }
 
 /// Where those of a block of b' begin among them.
 std::int64_t packed_place(const ProductSpec& p, const Range& columns, const Range& terms) {
   return (terms.first / kTerms * ranges_of(p.n, kColumns) + columns.first / kColumns) *
-         kRightPanels * kRightStep;
+         kRightPanels * right_step(p);
 }
 
 /// A part of c, on the calling thread. `packed`: the panels of all of b', or null. `columns` begin
@@ -214,7 +221,7 @@ std::int64_t packed_place(const ProductSpec& p, const Range& columns, const Rang
 void multiply_part(const ProductSpec& p, float alpha, const float* a, const float* b,
                    const float* packed, const Range& rows, const Range& columns, float* c) {
   alignas(64) float left[kRows / kTileRows * kLeftStep];
-  alignas(64) float right[kRightPanels * kRightStep];
+  alignas(64) float right[kTerms * kColumns];
   // Of about one size, since b' is copied for each.
   const std::int64_t blocks = ranges_of(rows.count, kRows);
   const std::int64_t block = ranges_of(ranges_of(rows.count, blocks), kTileRows) * kTileRows;
@@ -229,8 +236,8 @@ void multiply_part(const ProductSpec& p, float alpha, const float* a, const floa
         } else {
           panels = packed + packed_place(p, strip, terms);
         }
-        multiply_panels(left, panels, terms.count, adds, part.count, strip.count,
-                        c + part.first * p.ldc + strip.first, p.ldc);
+        multiply_panels(p, left, panels, terms.count, adds, part.count, strip.count,
+                        c + part.first * p.ldc + strip.first);
       });
     });
   });
