@@ -1,5 +1,10 @@
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cmath>
+
+#include "core/ops/builder.h"
+#include "core/runtime/session.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 
@@ -100,6 +105,40 @@ TEST(BatchedMatMul, ReadsTransposedOperands) {
   const Tensor y = call_internal_op("BatchedMatMul", {a, b}, {{"transA", 1}, {"transB", 1}})[0];
   EXPECT_EQ(y.shape(), Shape({2, 1, 1}));
   EXPECT_THAT(floats(y), ElementsAre(3, 6));
+}
+
+Tensor waves(const Shape& shape, float phase) {
+  Tensor tensor = Tensor::zeros(DType::f32, shape);
+  float at = phase;
+  for (float& value : tensor.values<float>()) value = std::sin(at += 0.7F);
+  return tensor;
+}
+
+/// y = x w + b, with w and b in the file or given at each run.
+std::vector<float> gemm(const Tensor& x, const Tensor& w, const Tensor& b, bool in_file) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  const auto add = [&](const char* name, const Tensor& tensor, bool is_known) {
+    return is_known ? graph.add_initializer(name, tensor)
+                    : graph.add_input(name, {DType::f32, SymShape(tensor.shape())});
+  };
+  const std::vector<Value*> inputs{add("x", x, false), add("w", w, in_file), add("b", b, in_file)};
+  graph.add_output(graph.add_node("Gemm", "", inputs, {"y"})->output());
+  Session session(model);
+  return floats(in_file ? session.run({x}).front() : session.run({x, w, b}).front());
+}
+
+/// The one is brought into another layout before the run, the other in it.
+TEST(MatMul, MatricesOfTheFileGiveWhatGivenOnesGive) {
+  for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{8, 300, 1100}, {3, 1100, 70}}) {
+    const Tensor x = waves({m, k}, 1);
+    const Tensor w = waves({k, n}, 2);
+    const Tensor b = waves({n}, 3);
+    const std::vector<float> known = gemm(x, w, b, true);
+    EXPECT_EQ(known.size(), static_cast<std::size_t>(m * n));
+    EXPECT_THAT(known, ::testing::Pointwise(::testing::FloatNear(1e-4F), gemm(x, w, b, false)));
+  }
 }
 
 }  // namespace
