@@ -15,22 +15,23 @@ if(GRAFT_MODELS AND (GRAFT_BUILD_TOOLS OR GRAFT_BUILD_TESTS OR GRAFT_BUILD_PYTHO
                       "Python package need: set GRAFT_BUILD_TOOLS and GRAFT_BUILD_TESTS to OFF")
 endif()
 
-# graft_minimal_options(<target>): small code, but for the blocks that kernels spend their time in: the
-# files of core/ops that register nothing, or tiles.
+# graft_minimal_options(<target>): each function by itself, so that those which nothing calls can go, and
+# small code, but for the blocks that kernels spend their time in: the files of core/ops that register
+# nothing, or tiles.
 function(graft_minimal_options target)
   if(NOT GRAFT_MINIMAL)
     return()
   endif()
+  target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
   if(NOT target STREQUAL "graft_ops")
     graft_for_size(${target})
-    target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "_cpu\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "/conv_(columns_)?cpu\\.cpp$")
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS
-                              "$<$<CONFIG:Release>:-Os>;-ffunction-sections;-fdata-sections")
+                              "$<$<CONFIG:Release>:-Os>")
 endfunction()
 
 # graft_minimal_link(<target>): who links it drops what nothing calls, and brings libstdc++ within.

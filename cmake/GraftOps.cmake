@@ -123,6 +123,7 @@ function(graft_add_rows)
   graft_target_options(graft_rows)
   graft_for_size(graft_rows)
   graft_leave_out_samples(graft_rows)
+  graft_minimal_options(graft_rows)
   graft_see_sources(graft_rows)
   if(NOT GRAFT_MODELS)  # there the linker leaves out whole objects: those of rows that no model has
     graft_unity(graft_rows)
