@@ -55,7 +55,7 @@ bool hides_step(const ProductSpec& p) {
 }  // namespace
 
 Product<float> onednn_product(const ProductSpec& p) {
-  if (panels_suit(p) || p.m == 0 || p.n == 0 || p.k == 0 || hides_step(p) ||
+  if (panels_suit() || p.m == 0 || p.n == 0 || p.k == 0 || hides_step(p) ||
       !fits_onednn(std::array{p.m, p.n, p.k})) {
     return plain_product<float>(p);
   }

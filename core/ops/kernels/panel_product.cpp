@@ -266,9 +266,8 @@ void multiply_all(const ProductSpec& p, float alpha, const float* a, const float
 
 }  // namespace
 
-bool panels_suit(const ProductSpec& p) {
-  constexpr std::int64_t kPage = 4096 / sizeof(float);
-  return kRegisterLanes == 8 && (p.packs_b || p.lda >= kPage || p.ldb >= kPage);
+bool panels_suit() {
+  return kRegisterLanes == 8;
 }
 
 template <>

@@ -48,9 +48,9 @@ Product<T> plain_product(const ProductSpec& spec);
 template <>
 Product<float> plain_product(const ProductSpec& spec);
 
-/// Whether panels take less time than oneDNN. For AVX2 that reads both operands where they lie, at
-/// half the speed where the rows of one are so far apart that a column crosses as many pages.
-bool panels_suit(const ProductSpec& p);
+/// Whether panels take the place of oneDNN's products of f32: for AVX2 those were seen to end a
+/// process with a damaged heap, and read rows pages apart at half the speed (adr/0081).
+bool panels_suit();
 
 /// By oneDNN, or by panels what it takes badly. Exists where the program is built with oneDNN.
 Product<float> onednn_product(const ProductSpec& spec);

@@ -42,9 +42,8 @@ bool has_known_matrix(const KernelRequest& request, const MatMulProblem& p) {
 }
 
 Kernel make_sgemm(KernelRequest& request) {
-  if (request.dtype() != DType::f32) return {};
+  if (panels_suit() || request.dtype() != DType::f32) return {};
   const MatMulProblem p(request);
-  if (panels_suit(product_of_rows(p, p.m))) return {};
   if (p.is_matvec() || !suits_sgemm(p) || has_known_matrix(request, p)) return {};
   if (p.beta == 0.0F) {
     return [p](const KernelArgs& args) {
@@ -62,7 +61,7 @@ Kernel make_matmul(KernelRequest& request) {
   if (!is_onednn_type(dtype)) return {};
   const MatMulProblem p(request);
   if (p.is_empty || p.k == 0 || p.is_matvec() || p.batch.size() + 2 > DNNL_MAX_NDIMS) return {};
-  if (dtype == DType::f32 && p.batch.empty() && panels_suit(product_of_rows(p, p.m))) return {};
+  if (dtype == DType::f32 && panels_suit()) return {};
   if (!fits_onednn(std::array{p.m, p.n, p.k})) return {};
 
   Dims y_dims = p.batch;

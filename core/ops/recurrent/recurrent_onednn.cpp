@@ -5,12 +5,12 @@ namespace graft {
 namespace {
 
 Kernel make_forward(KernelRequest& request) {
-  if (request.dtype() != DType::f32) return {};
+  if (panels_suit() || request.dtype() != DType::f32) return {};
   return make_recurrent<float>(request, onednn_product);
 }
 
 Kernel make_backward(KernelRequest& request) {
-  if (request.dtype() != DType::f32) return {};
+  if (panels_suit() || request.dtype() != DType::f32) return {};
   return make_recurrent_grad<float>(request, onednn_product);
 }
 

@@ -13,17 +13,15 @@ Kernel make_by_sgemm(const MatMulProblem& p) {
 }
 
 Kernel make_adding(KernelRequest& request) {
-  if (request.dtype() != DType::f32 || !only_adds(request.node()) || adds_by_rows(request)) {
-    return {};
-  }
+  if (panels_suit() || request.dtype() != DType::f32) return {};
+  if (!only_adds(request.node()) || adds_by_rows(request)) return {};
   const MatMulProblem p = gradient_product(request);
-  if (panels_suit(product_of_rows(p, p.m))) return {};
   if (suits_sgemm(p)) return make_by_sgemm(p);
   return make_adding_product<float>(request, onednn_product);
 }
 
 Kernel make_by_pieces(KernelRequest& request) {
-  if (request.dtype() != DType::f32 || only_adds(request.node())) return {};
+  if (panels_suit() || request.dtype() != DType::f32 || only_adds(request.node())) return {};
   return make_update_by_pieces<float>(request, onednn_product);
 }
 
