@@ -42,13 +42,8 @@ template <class Body>
 void for_each_register_group(std::int64_t lanes, Body&& body) {
   constexpr int kMost = 4;
   for (std::int64_t first = 0; first < lanes; first += kMost * kRegisterLanes) {
-    const std::int64_t registers = (lanes - first) / kRegisterLanes;
-    unroll<kMost>([&]<int fewer>() {
-      constexpr int kCount = kMost - fewer;
-      if (registers == kCount || (fewer == 0 && registers > kMost)) {
-        body.template operator()<kCount>(first);
-      }
-    });
+    const std::int64_t count = std::min<std::int64_t>(kMost, (lanes - first) / kRegisterLanes);
+    with_count<kMost>(count, [&]<int registers>() { body.template operator()<registers>(first); });
   }
 }
 

@@ -174,14 +174,6 @@ template <int rows, int vectors>
   }
 }
 
-/// Calls body.operator()<count>() for a count of 1 to `most`.
-template <int most, class Body>
-void with_count(std::int64_t count, Body&& body) {
-  unroll<most>([&]<int fewer>() {
-    if (count == most - fewer) body.template operator()<most - fewer>();
-  });
-}
-
 /// Panels times panels. c: the first element of `rows` times `columns`.
 void multiply_panels(const ProductSpec& p, const float* left, const float* right,
                      std::int64_t terms, bool adds, std::int64_t rows, std::int64_t columns,

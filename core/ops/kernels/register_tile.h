@@ -99,6 +99,14 @@ class RegisterTile {
   Register sums_[rows][kColumns] = {};
 };
 
+/// Calls body.operator()<count>() for a count of 1 to `most`.
+template <int most, class Body>
+void with_count(std::int64_t count, Body&& body) {
+  unroll<most>([&]<int fewer>() {
+    if (count == most - fewer) body.template operator()<most - fewer>();
+  });
+}
+
 /// Calls body.operator()<rows>(first) for rows in [0, count): as few tiles of at most `most` as
 /// there can be, of about one size, since few rows leave too few sums to hide how long an addition
 /// takes.
@@ -108,9 +116,7 @@ void for_each_row_tile(std::int64_t count, Body&& body) {
   std::int64_t first = 0;
   for (std::int64_t tile = 1; tile <= tiles; ++tile) {
     const std::int64_t end = count * tile / tiles;
-    unroll<most>([&]<int fewer>() {
-      if (end - first == most - fewer) body.template operator()<most - fewer>(first);
-    });
+    with_count<most>(end - first, [&]<int rows>() { body.template operator()<rows>(first); });
     first = end;
   }
 }

@@ -13,21 +13,23 @@ Kernel make_by_sgemm(const MatMulProblem& p) {
 }
 
 Kernel make_adding(KernelRequest& request) {
-  if (panels_suit() || request.dtype() != DType::f32) return {};
-  if (!only_adds(request.node()) || adds_by_rows(request)) return {};
+  if (request.dtype() != DType::f32 || !only_adds(request.node()) || adds_by_rows(request)) {
+    return {};
+  }
   const MatMulProblem p = gradient_product(request);
   if (suits_sgemm(p)) return make_by_sgemm(p);
   return make_adding_product<float>(request, onednn_product);
 }
 
 Kernel make_by_pieces(KernelRequest& request) {
-  if (panels_suit() || request.dtype() != DType::f32 || only_adds(request.node())) return {};
+  if (request.dtype() != DType::f32 || only_adds(request.node())) return {};
   return make_update_by_pieces<float>(request, onednn_product);
 }
 
 }  // namespace
 
 void register_update_onednn(KernelRegistry& registry) {
+  if (panels_suit()) return;
   const auto add = [&](std::string_view op, std::string_view name, KernelFactory make) {
     registry.add({.op = op, .domain = kInternalDomain, .name = name, .make = make});
   };
