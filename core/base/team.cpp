@@ -10,6 +10,7 @@
 #include "core/base/at.h"
 #include "core/base/error.h"
 #include "core/base/float_control_internal.h"
+#include "core/base/held_signals.h"
 #include "core/base/team_internal.h"
 
 namespace graft {
@@ -177,6 +178,7 @@ void Team::hire(int workers) {
 }
 
 void Team::work(Seat& seat, int piece) {
+  hold_signals_of_thread();
   const auto has_offer = [&] { return seat.offer.load(std::memory_order_relaxed) != Offer::none; };
   for (;;) {
     if (!spin_until(has_offer)) {

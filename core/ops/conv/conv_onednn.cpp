@@ -48,8 +48,8 @@ Kernel input_product(const ConvGeometry& geometry) {
     const auto* const addend = args.input<float>(2);
     auto* const dx = args.output<float>();
     if (addend != nullptr && addend != dx) std::copy_n(addend, rows * n, dx);
-    dnnl_sgemm('N', 'N', rows, n, k, 1.0F, args.input<float>(0), k, args.input<float>(1), n,
-               addend == nullptr ? 0.0F : 1.0F, dx, n);
+    onednn_sgemm(false, rows, n, k, 1.0F, args.input<float>(0), args.input<float>(1),
+                 addend == nullptr ? 0.0F : 1.0F, dx);
   };
 }
 
@@ -152,8 +152,8 @@ bool widens(const ConvGeometry& geometry) {
 Kernel weight_product(const ConvGeometry& geometry) {
   return [rows = row_count(geometry), m = geometry.outputs,
           n = geometry.inputs](const KernelArgs& args) {
-    dnnl_sgemm('T', 'N', m, n, rows, 1.0F, args.input<float>(1), m, args.input<float>(0), n, 0.0F,
-               args.output<float>(), n);
+    onednn_sgemm(true, m, n, rows, 1.0F, args.input<float>(1), args.input<float>(0), 0.0F,
+                 args.output<float>());
   };
 }
 

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <string_view>
 
+#include "core/base/held_signals.h"
 #include "core/ops/kernels/onednn.h"
 
 namespace graft {
@@ -13,6 +16,13 @@ std::size_t round_up(std::size_t bytes) {
 
 dnnl::memory::data_type onednn_type(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+/// Whether these are the products whose code takes scratch memory from the heap for its stack: the
+/// frame of a signal's handler would overwrite what lies before it (oneDNN before 3.11.2, for AVX2
+/// and AVX-512, of more terms than its stack has room for).
+bool moves_stack(std::string_view implementation) {
+  return implementation.find("gemm") != std::string_view::npos;
 }
 
 /// Kernels call oneDNN's products without an engine too, so that onednn_engine() would be too late.
@@ -44,6 +54,24 @@ void* OnednnSlot::pointer(const KernelArgs& args) const {
   return static_cast<std::byte*>(args.workspace) + at;
 }
 
+OnednnPrimitive::OnednnPrimitive(const dnnl::primitive_desc_base& desc)
+    : primitive_(desc.get()), holds_signals_(moves_stack(desc.impl_info_str())) {}
+
+void OnednnPrimitive::run(const std::vector<dnnl_exec_arg_t>& arguments) const {
+  std::optional<HeldSignals> held;
+  if (holds_signals_) held.emplace();
+  // The C interface: dnnl::primitive::execute copies its map into a vector each time.
+  dnnl_primitive_execute(primitive_.get(), onednn_stream().get(),
+                         static_cast<int>(arguments.size()), arguments.data());
+}
+
+void onednn_sgemm(bool transposes_a, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                  const float* a, const float* b, float beta, float* c) {
+  const HeldSignals held;  // moves_stack
+  dnnl_sgemm(transposes_a ? 'T' : 'N', 'N', m, n, k, alpha, a, transposes_a ? m : k, b, n, beta, c,
+             n);
+}
+
 OnednnSlot OnednnProgram::scratch(std::size_t bytes) {
   const OnednnSlot slot{OnednnSlot::Kind::workspace, bytes_};
   bytes_ += round_up(bytes);
@@ -58,8 +86,7 @@ OnednnSlot OnednnProgram::constant(const Tensor& elements, const dnnl::memory::d
 
 void OnednnProgram::add(const dnnl::primitive_desc_base& desc,
                         const std::vector<OnednnOperand>& operands) {
-  Step step;
-  step.primitive = dnnl::primitive(desc.get());
+  Step step{.primitive = OnednnPrimitive(desc), .bindings = {}, .arguments = {}};
   step.bindings.reserve(operands.size() + 1);
   step.arguments.reserve(operands.size() + 1);
   const auto bind = [&](int argument, const dnnl::memory::desc& memory_desc, OnednnSlot slot) {
@@ -87,9 +114,7 @@ void OnednnProgram::run(const Step& step, const KernelArgs& args) {
   for (const Binding& binding : step.bindings) {
     dnnl_memory_set_data_handle(binding.memory.get(), binding.slot.pointer(args));
   }
-  // The C interface: dnnl::primitive::execute copies its map into a vector each time.
-  dnnl_primitive_execute(step.primitive.get(), onednn_stream().get(),
-                         static_cast<int>(step.arguments.size()), step.arguments.data());
+  step.primitive.run(step.arguments);
 }
 
 Kernel OnednnProgram::finish(KernelRequest& request) {

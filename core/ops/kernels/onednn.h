@@ -61,6 +61,21 @@ std::shared_ptr<const OnednnConstant> onednn_constant(const Tensor& elements,
                                                       const dnnl::memory::desc& from,
                                                       const dnnl::memory::desc& to);
 
+/// A primitive made once. Two threads may run it at a time.
+class OnednnPrimitive {
+ public:
+  explicit OnednnPrimitive(const dnnl::primitive_desc_base& desc);
+  void run(const std::vector<dnnl_exec_arg_t>& arguments) const;
+
+ private:
+  dnnl::primitive primitive_;
+  bool holds_signals_;
+};
+
+/// c = alpha a b + beta c, of dense matrices: a [m, k], or [k, m] where it is transposed, b [k, n].
+void onednn_sgemm(bool transposes_a, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                  const float* a, const float* b, float beta, float* c);
+
 /// One argument of a primitive: DNNL_ARG_..., how its memory is laid out, where it lies.
 struct OnednnOperand {
   int argument;
@@ -100,7 +115,7 @@ class OnednnProgram {
     OnednnSlot slot;
   };
   struct Step {
-    dnnl::primitive primitive;
+    OnednnPrimitive primitive;
     std::vector<Binding> bindings;
     std::vector<dnnl_exec_arg_t> arguments;
   };

@@ -22,7 +22,7 @@ Desc matrix(std::int64_t rows, std::int64_t columns, std::int64_t step, bool tra
 class Bound {
  public:
   Bound(const dnnl::primitive_desc_base& desc, const std::vector<std::pair<int, Desc>>& operands)
-      : primitive_(desc.get()) {
+      : primitive_(desc) {
     memories_.reserve(operands.size());
     for (const auto& [argument, operand] : operands) {
       memories_.emplace_back(operand, onednn_engine(), nullptr);
@@ -36,12 +36,11 @@ class Bound {
     for (std::size_t i = 0; i < n; ++i) {
       dnnl_memory_set_data_handle(memories_[i].get(), const_cast<void*>(addresses[i]));
     }
-    dnnl_primitive_execute(primitive_.get(), onednn_stream().get(),
-                           static_cast<int>(arguments_.size()), arguments_.data());
+    primitive_.run(arguments_);
   }
 
  private:
-  dnnl::primitive primitive_;
+  OnednnPrimitive primitive_;
   std::vector<dnnl::memory> memories_;
   std::vector<dnnl_exec_arg_t> arguments_;
 };

@@ -21,8 +21,7 @@ bool suits_sgemm(const MatMulProblem& p) {
 
 void run_sgemm(const MatMulProblem& p, float alpha, const float* a, const float* b, float beta,
                float* c) {
-  dnnl_sgemm(p.transposes_a ? 'T' : 'N', 'N', p.m, p.n, p.k, alpha, a, p.transposes_a ? p.m : p.k,
-             b, p.n, beta, c, p.n);
+  onednn_sgemm(p.transposes_a, p.m, p.n, p.k, alpha, a, b, beta, c);
 }
 
 }  // namespace graft

@@ -48,8 +48,8 @@ Product<T> plain_product(const ProductSpec& spec);
 template <>
 Product<float> plain_product(const ProductSpec& spec);
 
-/// Whether panels take the place of oneDNN's products of f32: for AVX2 those were seen to end a
-/// process with a damaged heap, and read rows pages apart at half the speed (adr/0081).
+/// Whether panels take the place of oneDNN's products of f32: for AVX2 those read rows pages apart
+/// at half the speed, and give other bits with other numbers of threads (adr/0081).
 bool panels_suit();
 
 /// By oneDNN, or by panels what it takes badly. Exists where the program is built with oneDNN.
