@@ -30,10 +30,6 @@ std::string_view name(DType dtype) {
   return row(dtype).name;
 }
 
-std::ostream& operator<<(std::ostream& out, DType dtype) {
-  return out << name(dtype);
-}
-
 bool is_known_dtype(int onnx_number) {
   return onnx_number > 0 && onnx_number < static_cast<int>(kRows.size());
 }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ostream>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -48,7 +47,9 @@ enum class DType : int {
 
 /// "f32", "i64", "bool", ...
 std::string_view name(DType dtype);
-std::ostream& operator<<(std::ostream& out, DType dtype);
+inline void append_text(std::string& to, DType dtype) {
+  to += name(dtype);
+}
 
 /// False for a number that ONNX 1.23 does not define.
 bool is_known_dtype(int onnx_number);

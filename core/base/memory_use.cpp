@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <fstream>
+#include <string_view>
+
+#include "core/base/system_file.h"
+#include "core/base/words.h"
 
 namespace graft {
 
@@ -19,11 +22,10 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 std::uint64_t resident_bytes() {
-  std::ifstream sizes("/proc/self/statm");  // in pages: all, resident, ...
-  std::uint64_t all = 0;
-  std::uint64_t resident = 0;
-  sizes >> all >> resident;
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::string sizes = read_system_file("/proc/self/statm");  // in pages: all, resident, ...
+  std::string_view words = sizes;
+  take_word(words);
+  return static_cast<std::uint64_t>(take_integer(words) * sysconf(_SC_PAGESIZE));
 }
 
 std::uint64_t peak_resident_bytes() {

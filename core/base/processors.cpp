@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
+#include <string>
+#include <string_view>
 #include <thread>
+
+#include "core/base/system_file.h"
+#include "core/base/words.h"
 
 namespace graft {
 namespace {
@@ -21,17 +25,17 @@ int rounded_up(std::int64_t quota, std::int64_t period) {
 }
 
 std::int64_t number_in(const std::string& path) {
-  std::int64_t number = 0;
-  std::ifstream(path) >> number;
-  return number;
+  const std::string file = read_system_file(path);
+  std::string_view words = file;
+  return take_integer(words);
 }
 
 /// cpu.max of version 2: "200000 100000", or "max 100000".
 int quota_v2(const std::string& folder) {
-  std::int64_t quota = 0;
-  std::int64_t period = 0;
-  std::ifstream(folder + "/cpu.max") >> quota >> period;
-  return rounded_up(quota, period);
+  const std::string file = read_system_file(folder + "/cpu.max");
+  std::string_view words = file;
+  const std::int64_t quota = take_integer(words);
+  return rounded_up(quota, take_integer(words));
 }
 
 int quota_v1(const std::string& folder) {
@@ -59,14 +63,15 @@ bool names_cpu(const std::string& controllers) {
 }  // namespace
 
 int processors_by_quota(const std::string& root) {
-  std::ifstream groups(root + "/proc/self/cgroup");
+  const std::string groups = read_system_file(root + "/proc/self/cgroup");
+  std::string_view left = groups;
   int least = 0;
-  for (std::string line; std::getline(groups, line);) {  // id:controllers:/path
+  for (std::string_view line; take_line(left, line);) {  // id:controllers:/path
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string group = line.substr(second + 1);
+    const std::string controllers(line.substr(first + 1, second - first - 1));
+    const std::string group(line.substr(second + 1));
     if (controllers.empty()) {
       least = stricter(least, least_on_the_way(root + "/sys/fs/cgroup", group, quota_v2));
     } else if (names_cpu(controllers)) {

@@ -39,10 +39,10 @@ std::vector<std::int64_t> Shape::strides() const {
   return strides;
 }
 
-std::ostream& operator<<(std::ostream& out, const Shape& shape) {
-  out << '[';
-  for (int i = 0; i < shape.rank(); ++i) out << (i > 0 ? "," : "") << shape[i];
-  return out << ']';
+void append_text(std::string& to, const Shape& shape) {
+  to += '[';
+  for (int i = 0; i < shape.rank(); ++i) to += text(i > 0 ? "," : "", shape[i]);
+  to += ']';
 }
 
 Shape broadcast(const Shape& a, const Shape& b, std::string_view who) {

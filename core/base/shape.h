@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <ostream>
 #include <string_view>
 #include <vector>
 
@@ -39,7 +38,7 @@ class Shape {
 };
 
 /// "[2,3]"; "[]" for a scalar.
-std::ostream& operator<<(std::ostream& out, const Shape& shape);
+void append_text(std::string& to, const Shape& shape);
 
 /// The shape that `a` and `b` broadcast to by ONNX's (NumPy's) rule.
 /// Throws Error{shape} if they do not broadcast; `who` starts the message.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
+
 namespace graft {
 
 const std::string& Dim::symbol() const {
@@ -24,15 +26,15 @@ std::optional<Shape> SymShape::known() const {
   return Shape(std::move(dims));
 }
 
-std::ostream& operator<<(std::ostream& out, const Dim& dim) {
-  if (dim.is_known()) return out << dim.value();
-  return out << (dim.symbol().empty() ? std::string("?") : dim.symbol());
+void append_text(std::string& to, const Dim& dim) {
+  if (dim.is_known()) return append_text(to, dim.value());
+  to += dim.symbol().empty() ? "?" : dim.symbol();
 }
 
-std::ostream& operator<<(std::ostream& out, const SymShape& shape) {
-  out << '[';
-  for (int i = 0; i < shape.rank(); ++i) out << (i > 0 ? "," : "") << shape[i];
-  return out << ']';
+void append_text(std::string& to, const SymShape& shape) {
+  to += '[';
+  for (int i = 0; i < shape.rank(); ++i) to += text(i > 0 ? "," : "", shape[i]);
+  to += ']';
 }
 
 }  // namespace graft

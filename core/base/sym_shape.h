@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -65,7 +64,7 @@ class SymShape {
 };
 
 /// "[batch,3,?]".
-std::ostream& operator<<(std::ostream& out, const Dim& dim);
-std::ostream& operator<<(std::ostream& out, const SymShape& shape);
+void append_text(std::string& to, const Dim& dim);
+void append_text(std::string& to, const SymShape& shape);
 
 }  // namespace graft

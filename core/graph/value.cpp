@@ -7,15 +7,10 @@
 
 namespace graft {
 
-std::ostream& operator<<(std::ostream& out, const ValueType& type) {
-  if (type.is_container) return out << "container";
-  if (type.dtype == DType::undefined) {
-    out << '?';
-  } else {
-    out << type.dtype;
-  }
-  if (type.shape) out << *type.shape;
-  return out;
+void append_text(std::string& to, const ValueType& type) {
+  if (type.is_container) return append_text(to, "container");
+  to += type.dtype == DType::undefined ? "?" : name(type.dtype);
+  if (type.shape) append_text(to, *type.shape);
 }
 
 Shape Value::known_shape() const {

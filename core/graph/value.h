@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +28,7 @@ struct ValueType {
 };
 
 /// "f32[N,3]", "f32", "?".
-std::ostream& operator<<(std::ostream& out, const ValueType& type);
+void append_text(std::string& to, const ValueType& type);
 
 /// What a value was in the program that a file was exported from, as far as the file and the habits
 /// of its exporter tell. It decides what trains by default.

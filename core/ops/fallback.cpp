@@ -1,7 +1,7 @@
 #include "core/ops/fallback.h"
 
 #include <algorithm>
-#include <iostream>
+#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,8 +38,8 @@ void say_once(const Node& node, const Device& device) {
   static std::set<std::string>& said = *new std::set<std::string>;
   const std::scoped_lock lock(mutex);
   const std::string line =
-      text("no ", device.name(), " kernel for ", node.op_type(), ": it runs on the CPU\n");
-  if (said.insert(line).second) std::clog << "graft: " << line;
+      text("graft: no ", device.name(), " kernel for ", node.op_type(), ": it runs on the CPU\n");
+  if (said.insert(line).second) std::fputs(line.c_str(), stderr);
 }
 
 struct Operand {

@@ -177,8 +177,8 @@ std::string describe(const Tensor& tensor) {
   return tensor.defined() ? describe(tensor.dtype(), tensor.shape()) : "no tensor";
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
-  return out << describe(tensor);
+void append_text(std::string& to, const Tensor& tensor) {
+  to += describe(tensor);
 }
 
 std::vector<std::int64_t> to_int64(const Tensor& tensor) {

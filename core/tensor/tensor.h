@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -102,7 +101,7 @@ class Tensor {
 std::string describe(DType dtype, const Shape& shape);
 /// "f32[2,3]"; "no tensor" when not defined.
 std::string describe(const Tensor& tensor);
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+void append_text(std::string& to, const Tensor& tensor);
 
 /// The elements of an i64 or i32 tensor as 64-bit numbers: shapes, axes, pads, indices.
 /// Throws Error{type} for other types.

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/words.h"
 #include "io/proto/sort_nodes.h"
 
 namespace graft::onnx {
@@ -34,12 +34,18 @@ struct Form {
 };
 
 Form parse_form(std::string_view line) {
-  std::istringstream words{std::string(line)};
   Form form;
-  std::string word;
-  words >> form.op >> form.since >> word >> form.inputs.least >> form.inputs.letters >> word >>
-      form.outputs.least >> form.outputs.letters >> word;
-  while (words >> word) form.attributes.push_back(word);
+  form.op = take_word(line);
+  form.since = take_integer(line);
+  for (Places* places : {&form.inputs, &form.outputs}) {
+    take_word(line);
+    places->least = static_cast<int>(take_integer(line));
+    places->letters = take_word(line);
+  }
+  take_word(line);
+  for (std::string_view word = take_word(line); !word.empty(); word = take_word(line)) {
+    form.attributes.emplace_back(word);
+  }
   return form;
 }
 

@@ -113,13 +113,21 @@ std::string list_text(const std::vector<T>& values) {
   return result + "]";
 }
 
+std::string ops_text(const Graph& graph) {
+  std::string result;
+  for (const auto& node : graph.nodes()) result += node->op_type() + " ";
+  return result;
+}
+
 std::string value_text(const AttributeValue& value) {
   return std::visit(
       []<class T>(const T& held) -> std::string {
-        if constexpr (requires(std::ostream & out) { out << held; }) {
+        if constexpr (requires(std::string & to) { append_text(to, held); }) {
           return text(held);
-        } else if constexpr (requires(std::ostream & out) { out << held.front(); }) {
+        } else if constexpr (requires(std::string & to) { append_text(to, held.front()); }) {
           return list_text(held);
+        } else if constexpr (std::is_same_v<T, std::shared_ptr<Graph>>) {
+          return ops_text(*held);
         } else {
           return "(an object)";
         }

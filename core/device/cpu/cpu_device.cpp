@@ -2,20 +2,26 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
+#include <string>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/system_file.h"
+#include "core/base/words.h"
 #include "core/device/device.h"
 
 namespace graft {
 namespace {
 
 std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
+  const std::string info = read_system_file("/proc/cpuinfo");
+  std::string_view lines = info;
+  for (std::string_view line; take_line(lines, line);) {
     const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      return std::string(line.substr(colon + 2));
+    }
   }
   return "CPU";
 }

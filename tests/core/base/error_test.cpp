@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <locale>
 #include <set>
 
 #include "tests/core/error_of.h"
@@ -29,17 +28,6 @@ TEST(Error, EveryKindHasItsOwnName) {
   }
   EXPECT_EQ(names.size(), 9U);
   EXPECT_FALSE(names.contains("unknown"));
-}
-
-TEST(Error, TextDoesNotFollowTheLocaleOfTheProgram) {
-  struct Grouping : std::numpunct<char> {
-    char do_thousands_sep() const override { return '.'; }
-    std::string do_grouping() const override { return "\3"; }
-  };
-  const std::locale before = std::locale::global(std::locale(std::locale(), new Grouping));
-  const std::string joined = text(1234567);
-  std::locale::global(before);
-  EXPECT_EQ(joined, "1234567");
 }
 
 }  // namespace
