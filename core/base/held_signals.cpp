@@ -1,5 +1,7 @@
 #include "core/base/held_signals.h"
 
+#include <initializer_list>
+
 namespace graft {
 namespace {
 

@@ -22,7 +22,8 @@ To convert(From value) {
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // The limits as powers of two: the greatest integer itself is not exact in floating point.
     constexpr From kLeast = static_cast<From>(std::numeric_limits<To>::min());
-    constexpr From kBeyond = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+    constexpr To kHalf = std::numeric_limits<To>::max() / 2 + 1;
+    constexpr From kBeyond = static_cast<From>(kHalf) * 2;
     if (!(value >= kLeast)) return std::isnan(value) ? To{} : std::numeric_limits<To>::min();
     return value >= kBeyond ? std::numeric_limits<To>::max() : static_cast<To>(value);
   } else {

@@ -75,7 +75,7 @@ TEST_P(Signals, MeetTheCallersThreadOnItsStack) {
   constexpr std::int64_t kRows = 320;
   const Shape image{1, 28, 28};
   Model model = make_net(GetParam(), image, 10, 1);
-  TrainStep step(model, {});
+  TrainStep step(model, {.device = "cpu"});
   const Tensor images = test::random_tensor(Shape{kRows, 1, 28, 28}, 1);
   const Tensor labels = test::cyclic_labels(kRows, 10);
   const Alarms alarms;

@@ -320,8 +320,10 @@ void exchange(unsigned mask, void* value, std::size_t bytes, int from_lane,
 }
 
 void check_alignment(const void* address, std::size_t alignment) {
-  if (reinterpret_cast<std::uintptr_t>(address) % alignment == 0) return;
-  note_fault("misaligned access: ", address, " is no multiple of ", alignment);
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(address) % alignment;
+  if (beyond == 0) return;
+  note_fault("misaligned access: the address lies ", beyond, " bytes behind a multiple of ",
+             alignment);
   Fiber::suspend_for_good();
 }
 
