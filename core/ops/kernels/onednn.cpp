@@ -18,9 +18,9 @@ dnnl::memory::data_type onednn_type(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-/// Whether these are the products whose code takes scratch memory from the heap for its stack: the
-/// frame of a signal's handler would overwrite what lies before it (oneDNN before 3.11.2, for AVX2
-/// and AVX-512, of more terms than its stack has room for).
+/// Whether its code may point the stack at scratch memory in the heap, where the frame of a
+/// signal's handler would overwrite what lies before it: GEMM's does (oneDNN before 3.11.2,
+/// adr/0082). "brgemm" does not, and has the word too: signals then wait for nothing.
 bool moves_stack(std::string_view implementation) {
   return implementation.find("gemm") != std::string_view::npos;
 }
@@ -67,7 +67,7 @@ void OnednnPrimitive::run(const std::vector<dnnl_exec_arg_t>& arguments) const {
 
 void onednn_sgemm(bool transposes_a, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
                   const float* a, const float* b, float beta, float* c) {
-  const HeldSignals held;  // moves_stack
+  const HeldSignals held;  // its code is what moves_stack() speaks of
   dnnl_sgemm(transposes_a ? 'T' : 'N', 'N', m, n, k, alpha, a, transposes_a ? m : k, b, n, beta, c,
              n);
 }

@@ -61,7 +61,7 @@ std::shared_ptr<const OnednnConstant> onednn_constant(const Tensor& elements,
                                                       const dnnl::memory::desc& from,
                                                       const dnnl::memory::desc& to);
 
-/// A primitive made once. Two threads may run it at a time.
+/// A primitive, run in the stream of the calling thread.
 class OnednnPrimitive {
  public:
   explicit OnednnPrimitive(const dnnl::primitive_desc_base& desc);

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+#include <locale>
 #include <set>
+#include <sstream>
 
+#include "core/graph/value.h"
 #include "tests/core/error_of.h"
 
 namespace graft {
@@ -28,6 +33,48 @@ TEST(Error, EveryKindHasItsOwnName) {
   }
   EXPECT_EQ(names.size(), 9U);
   EXPECT_FALSE(names.contains("unknown"));
+}
+
+TEST(Text, JoinsWordsAndNumbers) {
+  EXPECT_EQ(text(), "");
+  EXPECT_EQ(text("a", std::string("b"), std::string_view("c"), 'd', 7), "abcd7");
+  EXPECT_EQ(text(std::numeric_limits<std::int64_t>::min(), ' ',
+                 std::numeric_limits<std::uint64_t>::max()),
+            "-9223372036854775808 18446744073709551615");
+  EXPECT_EQ(text(std::int8_t{-7}, std::uint8_t{65}), "-765");  // numbers, not letters
+}
+
+TEST(Text, HasSixDigitsOfANumberAsStreamsHave) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double number : {0.0, -0.0, 1.0, 0.1, 1.0 / 3.0, 1e-5, 123456.0, 1234567.0, 1e100,
+                              5e-324, -2.5, kInfinity, -kInfinity}) {
+    std::ostringstream stream;
+    stream.imbue(std::locale::classic());
+    stream << number;
+    EXPECT_EQ(text(number), stream.str());
+    EXPECT_EQ(text(static_cast<float>(number)),
+              text(static_cast<double>(static_cast<float>(number))));
+  }
+  EXPECT_EQ(text(std::numeric_limits<double>::quiet_NaN()), "nan");
+}
+
+TEST(Text, DoesNotFollowTheLocaleOfTheProgram) {
+  struct Grouping : std::numpunct<char> {
+    char do_thousands_sep() const override { return '.'; }
+    char do_decimal_point() const override { return ','; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Grouping));
+  const std::string joined = text(1234567, ' ', 1.5);
+  std::locale::global(before);
+  EXPECT_EQ(joined, "1234567 1.5");
+}
+
+TEST(Text, OfAGraftTypeGoesToStreamsToo) {
+  std::ostringstream stream;
+  stream << DType::f32 << ' ' << Shape{2, 3} << ' ' << SymShape{Dim("N"), Dim(), Dim(4)} << ' '
+         << ValueType{.dtype = DType::i64, .shape = SymShape{Dim(1)}};
+  EXPECT_EQ(stream.str(), "f32 [2,3] [N,?,4] i64[1]");
 }
 
 }  // namespace
