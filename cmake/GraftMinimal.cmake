@@ -1,4 +1,5 @@
 # GRAFT_MINIMAL: programs that hold what they run and little else (docs/minimal.md, adr/0075).
+include(CheckCXXSourceCompiles)
 
 if(GRAFT_MINIMAL)
   foreach(library IN ITEMS ONEDNN RE2)
@@ -34,10 +35,27 @@ function(graft_minimal_options target)
                               "$<$<CONFIG:Release>:-Os>")
 endfunction()
 
+# graft_packs_relocations(<variable>): whether addresses to relocate may be packed, 40 KB less:
+# glibc's loader unpacks them since 2.36, and older ones refuse the program.
+function(graft_packs_relocations variable)
+  set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
+  check_cxx_source_compiles("
+#include <features.h>
+#if !defined(__GLIBC__) || !__GLIBC_PREREQ(2, 36)
+#error \"an older loader\"
+#endif
+int main() {}" ${variable})
+  set(${variable} "${${variable}}" PARENT_SCOPE)
+endfunction()
+
 # graft_minimal_link(<target>): who links it drops what nothing calls, and brings libstdc++ within.
 function(graft_minimal_link target)
   if(GRAFT_MINIMAL)
     target_link_options(${target} INTERFACE -Wl,--gc-sections -static-libstdc++ -static-libgcc)
+    graft_packs_relocations(GRAFT_PACKS_RELOCATIONS)
+    if(GRAFT_PACKS_RELOCATIONS)
+      target_link_options(${target} INTERFACE -Wl,-z,pack-relative-relocs)
+    endif()
   endif()
 endfunction()
 
@@ -65,7 +83,8 @@ function(graft_list_ops model variable)
   set(${variable} "${list}" PARENT_SCOPE)
 endfunction()
 
-# The files of rows and kernels that models need: those that the list names which `graft ops` prints.
+# What models need: the files of rows and kernels, the types and the passes that the list names which
+# `graft ops` prints.
 # GRAFT_MODELS holds models, or such lists.
 set(graft_chosen "")
 if(GRAFT_MODELS)
@@ -79,10 +98,13 @@ foreach(model IN LISTS GRAFT_MODELS)
   elseif(model MATCHES "\\.onnx$")
     graft_list_ops("${model}" model)
   endif()
-  file(STRINGS "${model}" lines REGEX "^(file|op) ")
-  if(NOT lines)
-    message(FATAL_ERROR "GRAFT_MODELS: ${model} names no ops; wanted a model, or what graft ops prints")
-  endif()
+  file(STRINGS "${model}" lines REGEX "^(file|dtype|pass|op) ")
+  foreach(kind IN ITEMS file dtype pass op)
+    if(NOT lines MATCHES "(^|;)${kind} ")
+      message(FATAL_ERROR "GRAFT_MODELS: ${model} has no line '${kind} ...'; wanted a model, or what graft ops "
+                          "of this version prints")
+    endif()
+  endforeach()
   list(APPEND graft_chosen ${lines})
 endforeach()
 list(REMOVE_DUPLICATES graft_chosen)
@@ -93,6 +115,35 @@ function(graft_is_chosen name variable)
     set(${variable} ON PARENT_SCOPE)
   else()
     set(${variable} OFF PARENT_SCOPE)
+  endif()
+endfunction()
+
+# graft_chosen_names(<kind> <variable>): the names that the lists have of a kind, "dtype" or "pass".
+function(graft_chosen_names kind variable)
+  set(names ${graft_chosen})
+  list(FILTER names INCLUDE REGEX "^${kind} ")
+  list(TRANSFORM names REPLACE "^${kind} " "")
+  set(${variable} ${names} PARENT_SCOPE)
+endfunction()
+
+# graft_choose_dtypes(<target>): kernels of this target are for the types of the models alone.
+function(graft_choose_dtypes target)
+  if(GRAFT_MODELS)
+    graft_chosen_names(dtype dtypes)
+    list(TRANSFORM dtypes REPLACE "^bool$" "boolean")
+    list(TRANSFORM dtypes PREPEND "graft::DType::")
+    list(JOIN dtypes "," dtypes)
+    target_compile_definitions(${target} PRIVATE "GRAFT_KERNEL_DTYPES=${dtypes}")
+  endif()
+endfunction()
+
+# graft_choose_passes(<target>): the lists of this target run the passes alone that change the models.
+function(graft_choose_passes target)
+  if(GRAFT_MODELS)
+    graft_chosen_names(pass passes)
+    list(TRANSFORM passes REPLACE "(.+)" "\"\\1\"")
+    list(JOIN passes "," passes)
+    target_compile_definitions(${target} PRIVATE "GRAFT_PASSES=${passes}")
   endif()
 endfunction()
 

@@ -110,6 +110,7 @@ std::span<const KernelSet> kernel_sets() {
   foreach(isa IN LISTS isas)
     graft_write_kernel_set(${isa} file)
     graft_add_isa(${isa} ${file} ${set_sources})
+    graft_choose_dtypes(graft_kernels_${isa})
   endforeach()
 endfunction()
 

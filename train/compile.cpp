@@ -112,6 +112,9 @@ Precision precision_on(const TrainOptions& options) {
 
 }  // namespace
 
+constexpr StepForm kPlannedStep{passes::kTrainingForm, passes::kForwardWithLoss,
+                                passes::kWholeStep};
+
 CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
                             const CompileRequest& request) {
   const bool trains = request.kind != StepKind::evaluate;
@@ -133,13 +136,11 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
   };
   passes::run_passes(passes::kStepShapes, graph, context);
   step.refuse_open_shapes();
-  passes::run_passes(request.is_exported ? passes::kExportedTrainingForm : passes::kTrainingForm,
-                     graph, context);
+  passes::run_passes(request.form->training_form, graph, context);
   if (trains && step.add_masters(*request.state))
     passes::run_passes(passes::kSettle, graph, context);
   add("add_loss", [&] { step.add_loss(request.targets); });
-  passes::run_passes(request.is_exported ? passes::kExportedForward : passes::kForwardWithLoss,
-                     graph, context);
+  passes::run_passes(request.form->forward, graph, context);
   if (trains) {
     std::vector<std::string> parameters = request.trained.parameters;
     std::erase_if(parameters, [&](const std::string& name) {
@@ -148,11 +149,10 @@ CompiledGraph compile_graph(const Model& model, const TrainOptions& options,
     add("add_gradients", [&] { step.add_gradients(parameters); });
     add("add_updates", [&] { step.add_updates(request.kind, request.trained, *request.state); });
   }
-  if (request.is_exported) add("return_variables", [&] { step.return_variables(); });
+  if (request.form->returns_variables) add("return_variables", [&] { step.return_variables(); });
   bool counts = options.counts_correct && context.device.kind() != DeviceKind::cpu;
   if (counts) add("count_correct", [&] { counts = step.count_correct(); });
-  passes::run_passes(request.is_exported ? passes::kExportedStep : passes::kWholeStep, graph,
-                     context);
+  passes::run_passes(request.form->whole, graph, context);
   CompiledGraph result{
       step.take_graph(), {"loss", "prediction"}, step.judged(), step.classes(), counts};
   const std::vector<std::string>& more = step.further_outputs();

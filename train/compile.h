@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/passes/pass_log.h"
+#include "core/passes/pipeline.h"
 #include "core/runtime/plan.h"
 #include "train/step_builder.h"
 
@@ -35,6 +36,20 @@ TrainableModel prepare_training(const Model& model, const TrainOptions& options,
 /// Changes the user's model so that it holds what is trained. Throws nothing but Error{memory}.
 void share_with_file(const TrainableModel& trainable, Model& model);
 
+/// What a step becomes.
+struct StepForm {
+  /// The lists that its graph goes through: as training wants nodes, behind the loss, behind
+  /// updates.
+  const passes::Pipeline& training_form;
+  const passes::Pipeline& forward;
+  const passes::Pipeline& whole;
+  /// The new contents of variables are outputs.
+  bool returns_variables = false;
+};
+/// A plan of Graft's. Other forms stand where they are asked for, so that who does not ask need not
+/// link what makes them.
+extern const StepForm kPlannedStep;
+
 struct CompileRequest {
   StepKind kind = StepKind::update;
   /// Of the model's required inputs, in order, but for those that take targets (graph_loss); and of
@@ -49,8 +64,7 @@ struct CompileRequest {
   std::int64_t updates = std::numeric_limits<std::int64_t>::max();
   /// Shared by the plans of several batch shapes (PlanOptions::constants).
   std::shared_ptr<SharedConstants> constants = nullptr;
-  /// For other runtimes: in ops of ONNX alone, and the new contents of variables are outputs.
-  bool is_exported = false;
+  const StepForm* form = &kPlannedStep;
   passes::PassLog* log = nullptr;
 };
 

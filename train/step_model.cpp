@@ -4,11 +4,15 @@
 
 #include "core/layers/change_opset.h"
 #include "core/ops/opset.h"
+#include "core/passes/pipeline.h"
 #include "train/compile.h"
 #include "train/repeat_step.h"
 
 namespace graft {
 namespace {
+
+constexpr StepForm kExportedForm{passes::kExportedTrainingForm, passes::kExportedForward,
+                                 passes::kExportedStep, true};
 
 constexpr std::size_t kFirstVariable = 2;  // behind loss and prediction
 
@@ -79,7 +83,7 @@ Model make_evaluation(const TrainableModel& trainable, const TrainOptions& optio
                                       {.kind = StepKind::evaluate,
                                        .inputs = request.inputs,
                                        .targets = request.targets,
-                                       .is_exported = true});
+                                       .form = &kExportedForm});
   Graph& graph = *built.graph;
   graph.rename(graph.outputs()[0], graph.unique_name("loss"));
   for (const StepVariable& variable : variables) {
@@ -108,7 +112,7 @@ StepModel export_step(const Model& model, const TrainOptions& options,
                                .targets = {target},
                                .trained = trainable.trained,
                                .state = &state,
-                               .is_exported = true};
+                               .form = &kExportedForm};
   StepModel made;
   made.step = make_step(trainable, options, request, format.opset, made.variables);
   made.evaluation = make_evaluation(trainable, options, request, format.opset, made.variables);

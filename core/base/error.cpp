@@ -1,7 +1,10 @@
 #include "core/base/error.h"
 
+#include <locale.h>
+
 #include <array>
 #include <charconv>
+#include <cstdio>
 
 namespace graft {
 namespace {
@@ -13,14 +16,28 @@ std::string with_zeros_shown(const std::string& message) {
   return shown;
 }
 
-/// `format`: what std::to_chars takes behind the number.
-template <class Number, class... Format>
-void append(std::string& to, Number number, Format... format) {
+template <class Integer>
+void append(std::string& to, Integer number) {
   std::array<char, 32> digits{};
   const std::to_chars_result end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), number, format...);
+      std::to_chars(digits.data(), digits.data() + digits.size(), number);
   to.append(digits.data(), end.ptr);
 }
+
+/// While it lives, this thread writes numbers as C does, whatever the program's locale.
+class PlainNumbers {
+ public:
+  PlainNumbers() {
+    static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+    before_ = uselocale(plain);
+  }
+  ~PlainNumbers() { uselocale(before_); }
+  PlainNumbers(const PlainNumbers&) = delete;
+  PlainNumbers& operator=(const PlainNumbers&) = delete;
+
+ private:
+  locale_t before_;
+};
 
 }  // namespace
 
@@ -57,8 +74,11 @@ void append_number(std::string& to, std::uint64_t number) {
 }
 
 void append_number(std::string& to, double number) {
-  constexpr int kDigits = 6;
-  append(to, number, std::chars_format::general, kDigits);
+  // Not std::to_chars, which brings 0.1 MB of tables for the digits of doubles.
+  std::array<char, 32> digits{};
+  const PlainNumbers plain;
+  std::snprintf(digits.data(), digits.size(), "%g", number);
+  to += digits.data();
 }
 
 void throw_error(ErrorKind kind, const std::string& message) {

@@ -8,6 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/ops/f32_twin.h"
 #include "core/ops/kernels/convert_floats.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
 
@@ -58,7 +59,7 @@ struct Program {
     std::ranges::copy(args.outputs, to);
     for (const Converted& input : inputs) {
       auto* const floats = workspace_at<float>(args, input.offset);
-      visit_dtype(ShortTypes{}, input.dtype, [&]<class T>() {
+      visit_kernel_dtype(ShortTypes{}, input.dtype, [&]<class T>() {
         convert(static_cast<const T*>(from[input.index]), input.size, floats);
       });
       from[input.index] = floats;
@@ -71,7 +72,7 @@ struct Program {
                workspace_at<std::byte>(args, workspace),
                args.run});
     for (const Converted& output : outputs) {
-      visit_dtype(ShortTypes{}, output.dtype, [&]<class T>() {
+      visit_kernel_dtype(ShortTypes{}, output.dtype, [&]<class T>() {
         convert(static_cast<const float*>(to[output.index]), output.size,
                 static_cast<T*>(args.outputs[output.index]));
       });
@@ -114,8 +115,9 @@ class RunByBlocks {
       }
       float* const result = blocks[kMostOperands].data();
       inner_(size, given, result);
-      visit_dtype(ShortTypes{}, result_,
-                  [&]<class T>() { convert_floats(result, size, reinterpret_cast<T*>(to)); });
+      visit_kernel_dtype(ShortTypes{}, result_, [&]<class T>() {
+        convert_floats(result, size, reinterpret_cast<T*>(to));
+      });
     }
   }
 
@@ -128,7 +130,7 @@ class RunByBlocks {
     const auto* const from =
         static_cast<const std::byte*>(x.elements) + bytes_of(dtype, first * x.step);
     if (!is_short_float(dtype)) return {from, x.step};
-    visit_dtype(ShortTypes{}, dtype, [&]<class T>() {
+    visit_kernel_dtype(ShortTypes{}, dtype, [&]<class T>() {
       convert_floats(reinterpret_cast<const T*>(from), x.step == 0 ? 1 : size, block);
     });
     return {block, x.step};

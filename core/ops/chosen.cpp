@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <unordered_set>
 
 #include "core/ops/kernel_sets.h"
@@ -15,11 +16,20 @@ struct Lookups {
   std::atomic<bool> are_remembered{false};
   std::mutex mutex;
   std::unordered_set<OpKey, OpKeyHash> rows;
+  std::set<DType> dtypes;
 };
 
 Lookups& lookups() {
   static Lookups all;
   return all;
+}
+
+template <class Note>
+void remember(const Note& note) {
+  Lookups& all = lookups();
+  if (!all.are_remembered.load(std::memory_order_relaxed)) return;
+  const std::scoped_lock lock(all.mutex);
+  note(all);
 }
 
 constexpr DeviceKind kDevices[] = {DeviceKind::cpu, DeviceKind::cuda};
@@ -53,10 +63,17 @@ void remember_lookups() {
 }
 
 void note_lookup(const OpDef& row) {
-  Lookups& all = lookups();
-  if (!all.are_remembered.load(std::memory_order_relaxed)) return;
-  const std::scoped_lock lock(all.mutex);
-  all.rows.insert({row.name, row.domain});
+  remember([&](Lookups& all) { all.rows.insert({row.name, row.domain}); });
+}
+
+void note_lookup(DType dtype) {
+  if (dtype == DType::undefined) return;  // of an operand that is left out
+  remember([&](Lookups& all) { all.dtypes.insert(dtype); });
+}
+
+std::vector<DType> dtypes_looked_up() {
+  const std::scoped_lock lock(lookups().mutex);
+  return {lookups().dtypes.begin(), lookups().dtypes.end()};
 }
 
 std::vector<std::string> files_looked_up() {
@@ -81,6 +98,13 @@ std::string_view missing_op() {
              ? "not known to Graft"
              : "not in this build, which has the ops of GRAFT_MODELS alone: add a model with it "
                "to that list, configure and build again";
+}
+
+std::string_view missing_kernel() {
+  return chosen_models().empty()
+             ? ""
+             : ": this build has kernels for the types of GRAFT_MODELS alone: add a model with "
+               "these to that list, configure and build again";
 }
 
 }  // namespace graft

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/at.h"
+#include "core/ops/chosen.h"
 #include "core/ops/infer.h"
 #include "core/ops/kernel_sets.h"
 #include "core/ops/kernels/elementwise.h"
@@ -37,6 +38,9 @@ KernelRequest::KernelRequest(const Node& node, Device& device) : node_(node), de
   outputs_.reserve(static_cast<std::size_t>(node.output_count()));
   for (int i = 0; i < node.input_count(); ++i) inputs_.push_back(spec_of(node.input(i)));
   for (int i = 0; i < node.output_count(); ++i) outputs_.push_back(spec_of(node.output(i)));
+  for (const auto* specs : {&inputs_, &outputs_}) {
+    for (const TensorSpec& spec : *specs) note_lookup(spec.dtype);
+  }
   const OpDef* const def = OpRegistry::instance().find(node);
   if (has_channels_last() && def != nullptr && def->layout.kind == LayoutRule::Kind::elementwise) {
     see_in_memory_order();
@@ -146,7 +150,7 @@ PreparedKernel prepare_kernel(const Node& node, Device& device) {
   if (!found.run) found = find_kernel_as_f32(node, device);
   if (!found.run) {
     fail(ErrorKind::unsupported, "no ", device.name(), " kernel for ", describe_call(node), " (",
-         node.label(), ")");
+         node.label(), ")", missing_kernel());
   }
   return found;
 }

@@ -2,7 +2,7 @@
 // behind it need not go over memory: the biases of layers that exporters spell out, residual
 // connections, and gradients that come from several readers.
 #include "core/passes/pass.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {

@@ -2,7 +2,7 @@
 // two of them, with a third for the gradient: a pool between them does it all while it writes.
 #include "core/passes/pass.h"
 #include "core/passes/pool_window_internal.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {

@@ -4,7 +4,7 @@
 #include "core/ops/alias.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {

@@ -1,6 +1,6 @@
 #include "core/passes/pass.h"
 #include "core/passes/pool_window_internal.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {

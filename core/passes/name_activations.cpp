@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "core/passes/pass.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {

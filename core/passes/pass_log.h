@@ -4,6 +4,10 @@
 #include <string>
 #include <vector>
 
+namespace graft {
+class Graph;
+}
+
 namespace graft::passes {
 
 /// What one pass did in one run.
@@ -24,6 +28,8 @@ struct PassRecord {
 struct PassLog {
   /// The pass whose graph is wanted; empty: none.
   std::string printed{};
+  /// Writes that graph. Here, so that a program that asks for none has no printer.
+  std::string (*print)(const Graph& graph) = nullptr;
   /// In order; a pass comes before those within it.
   std::vector<PassRecord> records{};
   int depth = 0;

@@ -15,7 +15,8 @@ class PassWatch {
   PassWatch(const PassWatch&) = delete;
   PassWatch& operator=(const PassWatch&) = delete;
 
-  /// Of the lists (pipeline.h); a list within a list is one of them.
+  /// Of the lists (pipeline.h); a list within a list is one of them. Besides, what a pass notes of
+  /// its parts.
   const std::set<std::string_view>& changed() const { return changed_; }
 
   /// For what runs the lists.

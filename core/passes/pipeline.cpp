@@ -8,9 +8,9 @@
 
 #include "core/base/limits.h"
 #include "core/base/time_limit.h"
-#include "core/graph/print.h"
 #include "core/graph/verify.h"
 #include "core/ops/registry.h"
+#include "core/passes/chosen_internal.h"
 #include "core/passes/draw_masks.h"
 #include "core/passes/order_nodes.h"
 #include "core/passes/pass.h"
@@ -46,6 +46,13 @@ bool on_cards(Graph& graph, PassContext& context) {
 template <const Pipeline& kPipeline>
 bool all(Graph& graph, PassContext& context) {
   return run_passes(kPipeline, graph, context);
+}
+
+/// A pass without which the same is computed, but slower. In a build for certain models
+/// (GRAFT_MODELS) it has no function unless it changed one of them, and then is not linked.
+constexpr Pass faster(Pass pass) {
+  if (!is_chosen(pass.name)) pass.run = nullptr;
+  return pass;
 }
 
 bool upgrade(Graph& /*graph*/, PassContext& context) {
@@ -111,19 +118,19 @@ constexpr Pass kGradientModelPasses[] = {
 };
 
 constexpr Pass kForwardPasses[] = {
-    {"split_stacks", on<split_stacks>},
-    {.name = "fuse_attention", .run = on<fuse_attention>, .makes = "TiledAttention"},
-    {"skip_row_transposes", on<skip_row_transposes>},
-    {"fuse_layer_norm", on<fuse_layer_norm>},
-    {"name_activations", on<name_activations>},
-    {"pool_before_relu", on<pool_before_relu>},
+    faster({"split_stacks", on<split_stacks>}),
+    faster({.name = "fuse_attention", .run = on<fuse_attention>, .makes = "TiledAttention"}),
+    faster({"skip_row_transposes", on<skip_row_transposes>}),
+    faster({"fuse_layer_norm", on<fuse_layer_norm>}),
+    faster({"name_activations", on<name_activations>}),
+    faster({"pool_before_relu", on<pool_before_relu>}),
     {.name = "compute_in_bf16", .run = on<compute_in_bf16>, .precision = Precision::bf16},
-    {.name = "fuse_feed_forward",
-     .run = on<fuse_feed_forward>,
-     .precision = Precision::f32,
-     .makes = "FeedForward"},
-    {"add_in_products", on<add_in_products>, kForInference},
-    {"clamp_convolutions", on_cpu<clamp_convolutions>, kForInference},
+    faster({.name = "fuse_feed_forward",
+            .run = on<fuse_feed_forward>,
+            .precision = Precision::f32,
+            .makes = "FeedForward"}),
+    faster({"add_in_products", on<add_in_products>, kForInference}),
+    faster({"clamp_convolutions", on_cpu<clamp_convolutions>, kForInference}),
 };
 
 constexpr Pass kInferencePasses[] = {
@@ -131,8 +138,8 @@ constexpr Pass kInferencePasses[] = {
     {"settle", all<kSettle>},
     {"decompose_where_needed", on<decompose_where_needed>},
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
-    {"fold_padding", on<fold_padding>},
-    {"fold_batch_norm", on<fold_batch_norm>},
+    faster({"fold_padding", on<fold_padding>}),
+    faster({"fold_batch_norm", on<fold_batch_norm>}),
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
     {"forward", all<kForward>},
     {.name = "settle", .run = all<kSettle>, .follows_change = true},
@@ -151,24 +158,24 @@ constexpr Pass kTrainingFormPasses[] = {
 constexpr Pass kForwardWithLossPasses[] = {
     {"decompose", on<decompose>},
     {"forward", all<kForward>},
-    {.name = "fuse_pools",
-     .run = on_cards<fuse_pools>,
-     .purpose = kForTraining,
-     .makes = "MaxPoolWithArgmax"},
-    {.name = "keep_argmax",
-     .run = on<keep_argmax>,
-     .purpose = kForTraining,
-     .makes = "MaxPoolWithArgmax"},
+    faster({.name = "fuse_pools",
+            .run = on_cards<fuse_pools>,
+            .purpose = kForTraining,
+            .makes = "MaxPoolWithArgmax"}),
+    faster({.name = "keep_argmax",
+            .run = on<keep_argmax>,
+            .purpose = kForTraining,
+            .makes = "MaxPoolWithArgmax"}),
 };
 
 constexpr Pass kWholeStepPasses[] = {
     {"settle", all<kSettle>},
-    {"fuse_activations", on<fuse_activations>, kForTraining},
-    {"add_in_products", on<add_in_products>, kForTraining},
-    {.name = "fuse_product_updates",
-     .run = on<fuse_product_updates>,
-     .purpose = kForTraining,
-     .makes = "SgdProductUpdate"},
+    faster({"fuse_activations", on<fuse_activations>, kForTraining}),
+    faster({"add_in_products", on<add_in_products>, kForTraining}),
+    faster({.name = "fuse_product_updates",
+            .run = on<fuse_product_updates>,
+            .purpose = kForTraining,
+            .makes = "SgdProductUpdate"}),
     {.name = "compute_in_tf32", .run = on<compute_in_tf32>, .precision = Precision::tf32},
 };
 
@@ -193,11 +200,11 @@ constexpr Pass kExportedStepPasses[] = {
 };
 
 constexpr Pass kPlanningPasses[] = {
-    {"choose_layouts", on<choose_layouts>},
-    {"fuse_addends", on<fuse_addends>},
-    {.name = "fuse_updates", .run = on<fuse_updates>, .makes = "UpdateChain"},
-    {.name = "fuse_chains", .run = on<fuse_chains>, .makes = "ElementwiseChain"},
-    {"move_updates", on_cpu<move_updates>},
+    faster({"choose_layouts", on<choose_layouts>}),
+    faster({"fuse_addends", on<fuse_addends>}),
+    faster({.name = "fuse_updates", .run = on<fuse_updates>, .makes = "UpdateChain"}),
+    faster({.name = "fuse_chains", .run = on<fuse_chains>, .makes = "ElementwiseChain"}),
+    faster({"move_updates", on_cpu<move_updates>}),
 };
 
 }  // namespace
@@ -247,7 +254,7 @@ bool run_stage(std::string_view name, Graph& graph, PassContext& context,
     done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     done.nodes_after = graph.node_count();
     done.changed = changed;
-    if (log->printed == name) done.graph = print(graph);
+    if (log->printed == name) done.graph = log->print(graph);
   }
 #if !defined(NDEBUG)
   if (changed) verify(graph);
@@ -272,11 +279,11 @@ bool run_passes(const Pipeline& pipeline, Graph& graph, PassContext& context) {
   std::int64_t visits = 0;
   for (std::size_t i = 0; i < pipeline.passes.size(); ++i) {
     const Pass& pass = pipeline.passes[i];
-    const bool is_wanted = pass.purpose.value_or(context.purpose) == context.purpose &&
-                           pass.precision.value_or(context.precision) == context.precision &&
-                           pass.name != context.without && !PassWatch::leaves_out(pass.name) &&
-                           (!pass.follows_change || changed) &&
-                           has_kernel(context.device, pass.makes);
+    const bool is_wanted =
+        pass.run != nullptr && pass.purpose.value_or(context.purpose) == context.purpose &&
+        pass.precision.value_or(context.precision) == context.precision &&
+        pass.name != context.without && !PassWatch::leaves_out(pass.name) &&
+        (!pass.follows_change || changed) && has_kernel(context.device, pass.makes);
     if (!is_wanted) continue;
     if (pass.restarts) {
       visits += static_cast<std::int64_t>(graph.node_count());

@@ -42,8 +42,9 @@ struct PassContext {
 /// One entry of a list.
 struct Pass {
   std::string_view name;
-  /// Changes the graph; returns whether it did.
-  bool (*run)(Graph& graph, PassContext& context);
+  /// Changes the graph; returns whether it did. Null of what a build for certain models
+  /// does without.
+  bool (*run)(Graph& graph, PassContext& context) = nullptr;
   /// It runs for this purpose, in this precision, only.
   std::optional<Purpose> purpose{};
   std::optional<Precision> precision{};

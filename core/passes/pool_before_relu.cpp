@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/passes/pass.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {

@@ -1,7 +1,6 @@
 #include "core/passes/rewrite.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <string>
 #include <utility>
@@ -9,31 +8,14 @@
 
 #include "core/ops/alias.h"
 #include "core/passes/pass.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {
 
-constexpr std::array kPasses{
-    RewritePass{"fold_padding", fold_padding_rewrites},
-    RewritePass{"fold_batch_norm", fold_batch_norm_rewrites},
-    RewritePass{"fuse_layer_norm", fuse_layer_norm_rewrites},
-    RewritePass{"name_activations", name_activations_rewrites},
-    RewritePass{"pool_before_relu", pool_before_relu_rewrites},
-    RewritePass{"fuse_pools", fuse_pools_rewrites},
-    RewritePass{"keep_argmax", keep_argmax_rewrites},
-    RewritePass{"split_stacks", split_stacks_rewrites},
-    RewritePass{"add_in_products", add_in_products_rewrites},
-    RewritePass{"clamp_convolutions", clamp_convolutions_rewrites},
-    RewritePass{"fuse_activations", fuse_activations_rewrites},
-    RewritePass{"fuse_feed_forward", fuse_feed_forward_rewrites},
-    RewritePass{"fuse_product_updates", fuse_product_updates_rewrites},
-    RewritePass{"fuse_attention", fuse_attention_rewrites},
-    RewritePass{"skip_row_transposes", skip_row_transposes_rewrites},
-};
-
 /// Whether the sweep knows them.
 [[maybe_unused]] bool are_listed(std::span<const Rewrite> rewrites) {
-  return std::ranges::any_of(kPasses, [&](const RewritePass& pass) {
+  return std::ranges::any_of(rewrite_passes(), [&](const RewritePass& pass) {
     return std::ranges::any_of(pass.rewrites(),
                                [&](const Rewrite& one) { return &one == rewrites.data(); });
   });
@@ -127,10 +109,6 @@ bool rewrite(Graph& graph, std::span<const Rewrite> rewrites) {
   }
   if (changed) eliminate_dead(graph);
   return changed;
-}
-
-std::span<const RewritePass> rewrite_passes() {
-  return kPasses;
 }
 
 }  // namespace graft::passes

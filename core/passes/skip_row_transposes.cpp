@@ -6,7 +6,7 @@
 #include "core/base/at.h"
 #include "core/ops/alias.h"
 #include "core/passes/pass.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 
 namespace graft::passes {
 namespace {

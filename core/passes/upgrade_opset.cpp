@@ -5,11 +5,13 @@
 #include "core/ops/builder.h"
 #include "core/ops/chosen.h"
 #include "core/ops/registry.h"
+#include "core/passes/chosen_internal.h"
 #include "core/passes/flex_attention_internal.h"
 #include "core/passes/functions_internal.h"
 #include "core/passes/legacy_internal.h"
 #include "core/passes/microsoft.h"
 #include "core/passes/pass.h"
+#include "core/passes/pass_watch.h"
 #include "core/passes/splice_internal.h"
 
 namespace graft::passes {
@@ -22,6 +24,12 @@ std::int64_t most_inlined_nodes(const Model& model) {
   return grown(limits().inlined_nodes, limits().inlined_share, own);
 }
 
+// Ops that are written in others wherever they stand. A build for models without them has neither.
+constexpr std::string_view kMicrosoft = "expand_microsoft";
+constexpr std::string_view kFlexAttention = "inline_flex_attention";
+constexpr bool kHasMicrosoft = is_chosen(kMicrosoft);
+constexpr bool kHasFlexAttention = is_chosen(kFlexAttention);
+
 /// Lists ops that have neither a row nor a body, those of called functions too.
 class UnknownOps {
  public:
@@ -30,8 +38,9 @@ class UnknownOps {
   void collect(const Graph& graph) {
     for (const auto& node : graph.nodes()) {
       for_each_body(*node, [&](const Graph& body) { collect(body); });
-      if (OpRegistry::instance().find(*node) != nullptr || is_flex_attention(*node) ||
-          is_microsoft(*node)) {
+      if (OpRegistry::instance().find(*node) != nullptr ||
+          (kHasFlexAttention && is_flex_attention(*node)) ||
+          (kHasMicrosoft && is_microsoft(*node))) {
         continue;
       }
       if (const Function* const function = functions_.find(*node)) {
@@ -84,8 +93,9 @@ class Upgrader {
       next = graph.next(node);
       for_each_body(*node, [&](Graph& body) { changed |= run(body, from); });
       const OpDef* const def = OpRegistry::instance().find(*node);
-      if (is_flex_attention(*node)) {
+      if (kHasFlexAttention && is_flex_attention(*node)) {
         inline_flex_attention(*node);
+        PassWatch::note_change(kFlexAttention);
         changed = true;
       } else if (def == nullptr && functions_.find(*node) == nullptr) {
         changed = true;  // of com.microsoft: when all others are in their newest form
@@ -173,7 +183,7 @@ bool upgrade_opset(Model& model) {
   std::vector<std::string> outputs;
   for (const Value* output : model.graph().outputs()) outputs.push_back(output->name());
   const bool changed = Upgrader(functions, most_inlined_nodes(model)).run(model.graph(), from);
-  expand_microsoft(model.graph());
+  if (kHasMicrosoft && expand_microsoft(model.graph())) PassWatch::note_change(kMicrosoft);
   keep_output_names(model.graph(), outputs);
   model.functions.clear();
   model.standard_functions.clear();

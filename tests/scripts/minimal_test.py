@@ -1,5 +1,5 @@
-"""GRAFT_MINIMAL with GRAFT_MODELS: of the files that register rows and kernels, those that `graft ops` lists
-are taken and no others. Configures only: scripts/minimal builds (docs/minimal.md).
+"""GRAFT_MINIMAL with GRAFT_MODELS: the files that register rows and kernels, the types and the passes that
+`graft ops` lists are taken and no others. Configures only: scripts/minimal builds (docs/minimal.md).
 
 Arguments: the graft command, cmake, the C++ compiler.
 """
@@ -62,11 +62,23 @@ class Minimal(unittest.TestCase):
         self.assertIn("conv_cpu.cpp.o", rules)
         for name in ("gather_cpu", "deform_conv_cpu", "conv_onednn", "op_schemas"):
             self.assertNotIn(f"{name}.cpp.o", rules)
+        dtypes = re.search(r"-DGRAFT_KERNEL_DTYPES=(\S+)", rules)[1]
+        self.assertEqual(set(dtypes.split(",")), {"graft::DType::f32", "graft::DType::u8", "graft::DType::i64"})
+        passes = re.search(r"-DGRAFT_PASSES=(\S+)", rules)[1]
+        self.assertIn("pool_before_relu", passes)
+        self.assertNotIn("fuse_attention", passes)
+
+    def test_refuses_a_list_of_before(self):
+        listed = self.folder / "lenet.ops"
+        listed.write_text(re.sub(r"(?m)^dtype .*\n", "", run(GRAFT, "ops", self.model)))
+        done = self.configure(listed)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("has no line 'dtype", " ".join(done.stderr.split()))
 
     def test_refuses_what_makes_no_sense(self):
         for models, options, part in [
             (self.folder / "none.onnx", [], "there is no file"),
-            (ROOT / "LICENSE", [], "names no ops"),
+            (ROOT / "LICENSE", [], "has no line 'file"),
             (self.model, ["-DGRAFT_BUILD_TOOLS=ON"], "set GRAFT_BUILD_TOOLS"),
             (self.model, ["-DGRAFT_MINIMAL=OFF"], "set GRAFT_MINIMAL to ON"),
             (self.model, ["-DGRAFT_WITH_ONEDNN=ON"], "set GRAFT_WITH_ONEDNN to OFF"),

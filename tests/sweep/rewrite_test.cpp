@@ -15,7 +15,7 @@
 #include "core/graph/print.h"
 #include "core/graph/verify.h"
 #include "core/passes/pass.h"
-#include "core/passes/rewrite.h"
+#include "core/passes/rewrite_passes.h"
 #include "core/runtime/plan.h"
 
 namespace graft::test {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/closest.h"
+#include "core/graph/print.h"
 #include "core/layers/batch.h"
 #include "core/ops/registry.h"
 #include "core/passes/microsoft.h"
@@ -208,7 +209,10 @@ Findings find(const InspectArguments& arguments) {
   found.model = onnx::load(arguments.model);
   found.judged = judged_output(found.model.graph(), arguments.output);
   count_ops(found.model.graph(), found);
-  found.training.printed = found.inference.printed = arguments.passes.value_or("");
+  for (passes::PassLog* log : {&found.training, &found.inference}) {
+    log->printed = arguments.passes.value_or("");
+    log->print = [](const Graph& graph) { return print(graph); };
+  }
   found.separated = found.model.clone();
   set_shapes(found.separated.graph(), arguments.shapes);
   found.batch = arguments.batch.value_or(fixed_batch(found.separated.graph()));

@@ -4,6 +4,7 @@
 
 #include "core/graph/edit.h"
 #include "core/ops/chosen.h"
+#include "core/passes/pass_watch.h"
 #include "core/runtime/session.h"
 #include "graft/version.h"
 #include "io/onnx.h"
@@ -88,12 +89,15 @@ ExitCode list_ops(const OpsArguments& arguments) {
          " alone and cannot tell what other models need; wanted one built without GRAFT_MODELS");
   }
   remember_lookups();
+  const passes::PassWatch watch;
   for (const std::string& path : arguments.models) {
     for (const std::int64_t batch : {std::int64_t{1}, arguments.batch})
       try_model(arguments, path, batch);
   }
   std::cout << "# What GRAFT_MODELS links, by graft " << kVersion << " ops.\n";
   for (const std::string& file : files_looked_up()) std::cout << "file " << file << '\n';
+  for (const DType dtype : dtypes_looked_up()) std::cout << "dtype " << name(dtype) << '\n';
+  for (const std::string_view pass : watch.changed()) std::cout << "pass " << pass << '\n';
   for (const std::string& op : ops_in_files(arguments.models)) {
     for (const std::string& form : onnx::op_forms(op)) std::cout << "op " << form << '\n';
   }

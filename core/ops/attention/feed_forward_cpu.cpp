@@ -7,6 +7,7 @@
 // done. Start at ForwardKernel and GradKernel.
 #include "core/ops/attention/feed_forward_blocks.h"
 #include "core/ops/gradient.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
 
@@ -243,8 +244,8 @@ Kernel make_by_tiles(KernelRequest& request) {
 template <template <class> class Work>
 Kernel make_plain(KernelRequest& request) {
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = shared_kernel<Work<PlainProducts<T>>>(request); });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(),
+                     [&]<class T>() { kernel = shared_kernel<Work<PlainProducts<T>>>(request); });
   return kernel;
 }
 

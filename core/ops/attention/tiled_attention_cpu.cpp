@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/ops/attention/tiled_attention.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/lanes_math.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
@@ -109,7 +110,7 @@ auto operands_of(const AttentionGeometry& n, const KernelArgs& args, int bias_in
 }
 
 Kernel make_plain(KernelRequest& request) {
-  if (request.dtype() != DType::f64) return {};
+  if (!is_kernel_dtype<double>(request.dtype())) return {};
   const AttentionGeometry n(request, kAttentionBias);
   const Pieces pieces(n.problems, n.multiply_adds());
   WorkspaceLayout layout;
@@ -129,7 +130,7 @@ Kernel make_plain(KernelRequest& request) {
 
 /// Gradients may overwrite operands, so those of a problem are made apart.
 Kernel make_plain_grad(KernelRequest& request) {
-  if (request.dtype() != DType::f64) return {};
+  if (!is_kernel_dtype<double>(request.dtype())) return {};
   const AttentionGeometry n(request, kAttentionGradBias);
   const Pieces pieces(n.problems, n.multiply_adds());
   const std::int64_t dq_size = checked_multiply(n.queries, n.depth);

@@ -5,6 +5,7 @@
 #include "core/ops/conv/conv_clamp.h"
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/conv_geometry.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -151,7 +152,7 @@ Kernel make_conv(KernelRequest& request) {
   const ConvGeometry g(request.node(), request.shape(0), request.shape(1), request.output().shape);
   Kernel kernel;
   if (g.rank > 3) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     const bool has_bias = request.has_input(2);
     kernel = [g, has_bias](const KernelArgs& args) {
       convolve(g, args.input<T>(0), args.input<T>(1), has_bias ? args.input<T>(2) : nullptr,
@@ -165,7 +166,7 @@ Kernel make_conv_clamp(KernelRequest& request) {
   Kernel conv = make_conv(request);
   if (!conv) return {};
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [conv, clamp = ConvClamp(request.attributes()),
               count = request.output().shape.size()](const KernelArgs& args) {
       conv(args);
@@ -190,7 +191,7 @@ Kernel make_conv_input_grad(KernelRequest& request) {
   const ConvGeometry g(request.node(), request.output().shape, request.shape(1), request.shape(0));
   Kernel kernel;
   if (g.rank > 3) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [g](const KernelArgs& args) {
       const T* const addend = args.input<T>(2);
       convolve_back(g, args.input<T>(0), args.input<T>(1), args.output<T>(),
@@ -212,7 +213,7 @@ Kernel make_conv_transpose(KernelRequest& request) {
                                              request.shape(1), request.shape(0));
   Kernel kernel;
   if (g.rank > 3) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [g](const KernelArgs& args) {
       const T* const bias = args.input<T>(2);
       convolve_back(g, args.input<T>(0), args.input<T>(1), args.output<T>(),
@@ -230,7 +231,7 @@ Kernel make_conv_weight_grad(KernelRequest& request) {
   Kernel kernel;
   if (g.rank > 3) return kernel;
   request.need_workspace(bytes_of(DType::f64, request.output().shape.size()));
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     const bool has_bias = request.has_output(1);
     kernel = [g, has_bias](const KernelArgs& args) {
       correlate(g, args.input<T>(0), args.input<T>(1), args.output<T>(),

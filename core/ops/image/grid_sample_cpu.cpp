@@ -2,6 +2,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/image/grid_sample.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/registry.h"
 
@@ -175,9 +176,9 @@ Kernel make_grid_sample(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
   const GridGeometry g(request);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(0), [&]<class T>() {
-    visit_dtype(FloatTypes{}, request.dtype(1),
-                [&]<class G>() { kernel = grid_sample_kernel<T, G>(g); });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(0), [&]<class T>() {
+    visit_kernel_dtype(FloatTypes{}, request.dtype(1),
+                       [&]<class G>() { kernel = grid_sample_kernel<T, G>(g); });
   });
   return kernel;
 }
@@ -187,7 +188,7 @@ Kernel make_grid_sample_grad(KernelRequest& request) {
   const bool wants_image = request.has_output(0);
   const bool wants_grid = request.has_output(1);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(0), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(0), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
       if (wants_image) add_image_gradients<T>(g, args);
       if (wants_grid) find_grid_gradients<T>(g, args);

@@ -5,6 +5,7 @@
 
 #include "core/ops/image/resize.h"
 #include "core/ops/image/resize_step.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
@@ -157,7 +158,7 @@ Kernel make_resize(KernelRequest& request) {
   if (only_moves) {
     visit_width(request.dtype(), make);
   } else {
-    visit_dtype(FloatTypes{}, request.dtype(), make);
+    visit_kernel_dtype(FloatTypes{}, request.dtype(), make);
   }
   return kernel;
 }
@@ -169,7 +170,7 @@ Kernel make_resize_grad(KernelRequest& request) {
   const auto changed = resize_axes(context, dx);
   if (!changed) return {};
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     if (request.shape().size() == 0) {
       kernel = [size = dx.size()](const KernelArgs& args) {
         fill_elements(args.output<T>(), size, T{});

@@ -4,6 +4,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/kernels/index.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/registry.h"
 
@@ -259,7 +260,7 @@ Kernel add_gradients(const RoiGeometry& g, const Bins& bins, int dy_index) {
 /// Visits T and the bins of RoiAlign.
 template <class Make>
 void visit_align(const KernelRequest& request, const RoiGeometry& g, Make&& make) {
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     visit_index(request, 2, [&]<class Index>() {
       make.template operator()<T>(AlignBins<T, Index>(request, g));
     });
@@ -293,16 +294,16 @@ Kernel make_roi_align_grad(KernelRequest& request) {
 Kernel make_max_roi_pool(KernelRequest& request) {
   const RoiGeometry g = pool_geometry(request);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = pool_regions<T>(g, PoolBins<T>(request, g)); });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(),
+                     [&]<class T>() { kernel = pool_regions<T>(g, PoolBins<T>(request, g)); });
   return kernel;
 }
 
 Kernel make_max_roi_pool_grad(KernelRequest& request) {
   const RoiGeometry g = pool_geometry(request);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = add_gradients<T>(g, PoolBins<T>(request, g), 2); });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(),
+                     [&]<class T>() { kernel = add_gradients<T>(g, PoolBins<T>(request, g), 2); });
   return kernel;
 }
 

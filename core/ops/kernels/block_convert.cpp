@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/ops/kernels/convert.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 
 namespace graft {
 namespace {
@@ -32,7 +33,7 @@ LoadBlock<Middle> small_load(DType dtype) {
 template <class Middle>
 LoadBlock<Middle> make_block_load(DType dtype) {
   LoadBlock<Middle> load;
-  visit_dtype(AllTypes{}, dtype, [&]<class From>() {
+  visit_kernel_dtype(AllTypes{}, dtype, [&]<class From>() {
     load = [](const void* x, std::int64_t first, std::int64_t count, Middle* block) {
       const From* const start = static_cast<const From*>(x) + first;
       std::transform(start, start + count, block, [](From v) { return to_middle<Middle>(v); });
@@ -48,7 +49,7 @@ LoadBlock<Middle> make_block_load(DType dtype) {
 template <class Middle>
 StoreBlock<Middle> make_block_store(DType dtype, const SmallRounding& rounding) {
   StoreBlock<Middle> store;
-  visit_dtype(AllTypes{}, dtype, [&]<class To>() {
+  visit_kernel_dtype(AllTypes{}, dtype, [&]<class To>() {
     store = [](const Middle* block, std::int64_t first, std::int64_t count, void* y) {
       std::transform(block, block + count, static_cast<To*>(y) + first,
                      [](Middle v) { return convert<To>(v); });

@@ -8,6 +8,7 @@
 
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/width.h"
 
 namespace graft {
@@ -137,7 +138,8 @@ Kernel elementwise_kernel(const KernelRequest& request, RunFunction run);
 template <class Types, class Function>
 RunFunction dispatch_unary(Types types, const KernelRequest& request, Function function) {
   RunFunction run;
-  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<T, T>(function); });
+  visit_kernel_dtype(types, request.dtype(),
+                     [&]<class T>() { run = run_function<T, T>(function); });
   return run;
 }
 
@@ -145,7 +147,8 @@ RunFunction dispatch_unary(Types types, const KernelRequest& request, Function f
 template <class R, class Types, class Function>
 RunFunction dispatch_unary_to(Types types, const KernelRequest& request, Function function) {
   RunFunction run;
-  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<R, T>(function); });
+  visit_kernel_dtype(types, request.dtype(),
+                     [&]<class T>() { run = run_function<R, T>(function); });
   return run;
 }
 
@@ -153,7 +156,8 @@ RunFunction dispatch_unary_to(Types types, const KernelRequest& request, Functio
 template <class Types, class Function>
 RunFunction dispatch_binary(Types types, const KernelRequest& request, Function function) {
   RunFunction run;
-  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<T, T, T>(function); });
+  visit_kernel_dtype(types, request.dtype(),
+                     [&]<class T>() { run = run_function<T, T, T>(function); });
   return run;
 }
 
@@ -161,7 +165,8 @@ RunFunction dispatch_binary(Types types, const KernelRequest& request, Function 
 template <class Types, class Function>
 RunFunction dispatch_compare(Types types, const KernelRequest& request, Function function) {
   RunFunction run;
-  visit_dtype(types, request.dtype(), [&]<class T>() { run = run_function<bool, T, T>(function); });
+  visit_kernel_dtype(types, request.dtype(),
+                     [&]<class T>() { run = run_function<bool, T, T>(function); });
   return run;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/ops/kernel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 
 namespace graft {
 
@@ -16,7 +17,7 @@ constexpr std::int64_t clamp_index(std::int64_t index, std::int64_t dim) {
 /// Calls visitor.template operator()<Index>() with the C++ type of an index input.
 template <class Visitor>
 bool visit_index(const KernelRequest& request, int input, Visitor&& visitor) {
-  return visit_dtype(TypeList<std::int64_t, std::int32_t>{}, request.dtype(input), visitor);
+  return visit_kernel_dtype(TypeList<std::int64_t, std::int32_t>{}, request.dtype(input), visitor);
 }
 
 /// An index input of a kernel that is compiled once for both types.

@@ -3,6 +3,7 @@
 
 #include "core/base/machine.h"
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/matmul.h"
 #include "core/ops/kernels/workspace.h"
 
@@ -98,8 +99,8 @@ Kernel make_matvec(KernelRequest& request) {
   Kernel kernel;
   const MatMulProblem product(request);
   if (!product.is_matvec()) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = make_typed<T>(request, product); });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(),
+                     [&]<class T>() { kernel = make_typed<T>(request, product); });
   return kernel;
 }
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "core/base/dtype.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 
 namespace graft {
 
@@ -46,8 +47,8 @@ template <class Types>
 struct Signless {};
 
 template <class Types, class Visitor>
-bool visit_dtype(Signless<Types>, DType dtype, Visitor&& visitor) {
-  return visit_dtype(Types{}, dtype, [&]<class T>() {
+bool visit_kernel_dtype(Signless<Types>, DType dtype, Visitor&& visitor) {
+  return visit_kernel_dtype(Types{}, dtype, [&]<class T>() {
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       visitor.template operator()<std::make_unsigned_t<T>>();
     } else {

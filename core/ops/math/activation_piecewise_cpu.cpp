@@ -1,4 +1,5 @@
 #include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/vector_math.h"
 #include "core/ops/math/activation.h"
 
@@ -18,7 +19,7 @@ bool is_negative(std::uint16_t bits) {
 
 /// NaN stays NaN.
 RunFunction make_relu(const KernelRequest& request) {
-  if (request.dtype() == DType::bf16) {
+  if (is_kernel_dtype<BFloat16>(request.dtype())) {
     using Bits = std::uint16_t;
     return run_function<Bits, Bits>([](Bits x) { return is_negative(x) ? Bits{0} : x; });
   }
@@ -26,7 +27,7 @@ RunFunction make_relu(const KernelRequest& request) {
 }
 
 RunFunction make_relu_grad(const KernelRequest& request) {
-  if (request.dtype() == DType::bf16) {
+  if (is_kernel_dtype<BFloat16>(request.dtype())) {
     using Bits = std::uint16_t;
     return run_function<Bits, Bits, Bits>([](Bits y, Bits dy) {
       const bool is_zero = (y & 0x7fffU) == 0;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -74,8 +75,8 @@ RunFunction make_constant_pow(const KernelRequest& request) {
 
 RunFunction make_pow(const KernelRequest& request) {
   RunFunction run;
-  visit_dtype(BaseTypes{}, request.dtype(0), [&]<class T>() {
-    visit_dtype(NumericTypes{}, request.dtype(1), [&]<class E>() {
+  visit_kernel_dtype(BaseTypes{}, request.dtype(0), [&]<class T>() {
+    visit_kernel_dtype(NumericTypes{}, request.dtype(1), [&]<class E>() {
       run = run_function<T, T, E>([](T a, E b) { return power(a, b); });
     });
   });

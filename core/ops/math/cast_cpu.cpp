@@ -4,6 +4,7 @@
 #include "core/ops/kernels/block_convert.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -53,8 +54,8 @@ Kernel make_small_cast(KernelRequest& request) {
 RunFunction make_cast_run(const KernelRequest& request) {
   using Types = TypeList<float, Half, BFloat16>;
   RunFunction run;
-  visit_dtype(Types{}, request.dtype(), [&]<class From>() {
-    visit_dtype(Types{}, request.output().dtype, [&]<class To>() {
+  visit_kernel_dtype(Types{}, request.dtype(), [&]<class From>() {
+    visit_kernel_dtype(Types{}, request.output().dtype, [&]<class To>() {
       run = [](std::int64_t count, std::span<const RunOperand> x, void* y) {
         convert_floats(static_cast<const From*>(x[0].elements), count, static_cast<To*>(y));
       };
@@ -79,9 +80,9 @@ using Targets = std::conditional_t<std::is_integral_v<From>, Signless<AllTypes>,
 /// Cast and CastLike: the output's type says what to convert to.
 Kernel make_cast(KernelRequest& request) {
   ConvertRange range = nullptr;
-  visit_dtype(AllTypes{}, request.dtype(), [&]<class From>() {
-    visit_dtype(Targets<From>{}, request.output().dtype,
-                [&]<class To>() { range = convert_range<From, To>; });
+  visit_kernel_dtype(AllTypes{}, request.dtype(), [&]<class From>() {
+    visit_kernel_dtype(Targets<From>{}, request.output().dtype,
+                       [&]<class To>() { range = convert_range<From, To>; });
   });
   if (range == nullptr) return {};
   return [range, size = request.output().shape.size()](const KernelArgs& args) {

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -46,13 +47,13 @@ void clip_grad_run(std::int64_t count, std::span<const RunOperand> x, void* y) {
 
 RunFunction make_clip(const KernelRequest& request) {
   RunFunction run;
-  visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() { run = clip_run<T>; });
+  visit_kernel_dtype(NumericTypes{}, request.dtype(), [&]<class T>() { run = clip_run<T>; });
   return run;
 }
 
 RunFunction make_clip_grad(const KernelRequest& request) {
   RunFunction run;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { run = clip_grad_run<T>; });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { run = clip_grad_run<T>; });
   return run;
 }
 

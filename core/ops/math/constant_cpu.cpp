@@ -1,5 +1,6 @@
 #include "core/ops/kernels/copy.h"
 #include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/math/constant.h"
 #include "core/ops/registry.h"
@@ -52,10 +53,10 @@ Kernel range_kernel(const KernelRequest& request) {
 
 Kernel make_range(KernelRequest& request) {
   Kernel kernel;
-  visit_dtype(TypeList<float, double, std::int64_t, std::int32_t, std::int16_t>{}, request.dtype(),
-              [&]<class T>() { kernel = range_kernel<T>(request); });
-  visit_dtype(TypeList<Half, BFloat16>{}, request.dtype(),
-              [&]<class T>() { kernel = range_kernel<T, float>(request); });
+  visit_kernel_dtype(TypeList<float, double, std::int64_t, std::int32_t, std::int16_t>{},
+                     request.dtype(), [&]<class T>() { kernel = range_kernel<T>(request); });
+  visit_kernel_dtype(TypeList<Half, BFloat16>{}, request.dtype(),
+                     [&]<class T>() { kernel = range_kernel<T, float>(request); });
   return kernel;
 }
 
@@ -63,7 +64,7 @@ Kernel make_eye_like(KernelRequest& request) {
   const Shape& shape = request.output().shape;
   const std::int64_t k = request.attributes().get_int("k", 0);
   Kernel kernel;
-  visit_dtype(AllTypes{}, request.output().dtype, [&]<class T>() {
+  visit_kernel_dtype(AllTypes{}, request.output().dtype, [&]<class T>() {
     const T one = *Tensor::full(dtype_of<T>, {}, 1.0).template values<T>().data();
     kernel = [shape, k, one](const KernelArgs& args) {
       T* const y = args.output<T>();

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -101,7 +102,7 @@ Kernel make_det(KernelRequest& request) {
   const std::int64_t size = matrices.n * matrices.n;
   request.need_workspace(matrices.scratch_bytes(1));
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
       matrices.for_each([&](std::int64_t i) {
         double* const a = static_cast<double*>(args.workspace) + i * size;
@@ -119,7 +120,7 @@ Kernel make_cofactors(KernelRequest& request) {
   const std::int64_t size = matrices.n * matrices.n;
   request.need_workspace(matrices.scratch_bytes(2));
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
       matrices.for_each([&](std::int64_t i) {
         double* const a = static_cast<double*>(args.workspace) + i * 2 * size;

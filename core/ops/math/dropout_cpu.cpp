@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/base/parallel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/math/random.h"
 #include "core/ops/registry.h"
 
@@ -76,7 +77,7 @@ Kernel make_training(KernelRequest& request) {
   const double ratio = a.get_float("ratio", 0.5F);
   const std::int64_t size = request.shape().size();
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
       drop(args.input<T>(0), size, ratio, source, args.run->step, args.output<T>(), nullptr);
     };
@@ -87,7 +88,7 @@ Kernel make_training(KernelRequest& request) {
 /// Reads a float scalar of type `dtype`.
 double read_scalar(DType dtype, const void* data) {
   double value = 0.0;
-  visit_dtype(TypeList<float, double, Half, BFloat16>{}, dtype, [&]<class S>() {
+  visit_kernel_dtype(TypeList<float, double, Half, BFloat16>{}, dtype, [&]<class S>() {
     if constexpr (std::is_floating_point_v<S>) {
       value = *static_cast<const S*>(data);
     } else {
@@ -104,7 +105,7 @@ Kernel make_dropout(KernelRequest& request) {
   const bool has_mode = request.has_input(2);
   const bool has_mask = request.has_output(1);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
       const T* const x = args.input<T>(0);
       T* const y = args.output<T>();

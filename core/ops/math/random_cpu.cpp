@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/math/random.h"
 #include "core/ops/registry.h"
 
@@ -11,7 +12,7 @@ namespace {
 template <class Draw>
 Kernel make_drawn(const KernelRequest& request, double factor, double offset, Draw draw) {
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.output().dtype, [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.output().dtype, [&]<class T>() {
     kernel = [=, source = RandomSource::of(request.node()),
               size = request.output().shape.size()](const KernelArgs& args) {
       RandomNumbers numbers(source, args.run->step);
@@ -47,8 +48,8 @@ bool is_one(double p, std::int64_t index, RandomNumbers& numbers) {
 
 Kernel make_bernoulli(KernelRequest& request) {
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    visit_dtype(AllTypes{}, request.output().dtype, [&]<class R>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    visit_kernel_dtype(AllTypes{}, request.output().dtype, [&]<class R>() {
       kernel = [source = RandomSource::of(request.node()),
                 size = request.shape().size()](const KernelArgs& args) {
         RandomNumbers numbers(source, args.run->step);
@@ -83,18 +84,19 @@ void draw_classes(const T* scores, std::int64_t classes, RandomNumbers& numbers,
 
 Kernel make_multinomial(KernelRequest& request) {
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    visit_dtype(TypeList<std::int32_t, std::int64_t>{}, request.output().dtype, [&]<class R>() {
-      kernel = [source = RandomSource::of(request.node()), batch = request.shape()[0],
-                classes = request.shape()[1],
-                count = request.output().shape[1]](const KernelArgs& args) {
-        RandomNumbers numbers(source, args.run->step);
-        for (std::int64_t b = 0; b < batch; ++b) {
-          draw_classes(args.input<T>(0) + b * classes, classes, numbers,
-                       args.output<R>() + b * count, count);
-        }
-      };
-    });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    visit_kernel_dtype(TypeList<std::int32_t, std::int64_t>{}, request.output().dtype,
+                       [&]<class R>() {
+                         kernel = [source = RandomSource::of(request.node()),
+                                   batch = request.shape()[0], classes = request.shape()[1],
+                                   count = request.output().shape[1]](const KernelArgs& args) {
+                           RandomNumbers numbers(source, args.run->step);
+                           for (std::int64_t b = 0; b < batch; ++b) {
+                             draw_classes(args.input<T>(0) + b * classes, classes, numbers,
+                                          args.output<R>() + b * count, count);
+                           }
+                         };
+                       });
   });
   return kernel;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/ml/ml_scores.h"
 #include "core/ops/registry.h"
 #include "core/ops/table_limit.h"
@@ -15,7 +16,7 @@ Kernel column_kernel(KernelRequest& request, const Map& map) {
   const Shape& shape = request.shape();
   const std::int64_t columns = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
   Kernel kernel;
-  visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     using Result = std::conditional_t<std::is_void_v<Out>, T, Out>;
     kernel = [map, columns, size = shape.size()](const KernelArgs& args) {
       const T* const x = args.input<T>(0);
@@ -108,7 +109,7 @@ Kernel make_normalizer(KernelRequest& request) {
   const Samples2d samples = samples_of(request.shape().rank() == 0 ? Shape{1} : request.shape());
   request.need_workspace(bytes_of(DType::f64, samples.features));
   Kernel kernel;
-  visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     kernel = [samples, norm](const KernelArgs& args) {
       auto* const row = static_cast<double*>(args.workspace);
       for (std::int64_t i = 0; i < samples.count; ++i) {
@@ -153,7 +154,7 @@ Kernel make_feature_vectorizer(KernelRequest& request) {
       fail(ErrorKind::shape, request.node().label(), ": inputs have different numbers of rows");
     }
     Copy copy = nullptr;
-    visit_dtype(MlTypes{}, request.dtype(i), [&]<class T>() { copy = copy_columns<T>; });
+    visit_kernel_dtype(MlTypes{}, request.dtype(i), [&]<class T>() { copy = copy_columns<T>; });
     if (copy == nullptr) return {};
     parts.push_back({copy, samples, start});
     start += samples.features;

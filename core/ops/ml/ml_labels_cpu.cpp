@@ -3,6 +3,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/ml/ml_scores.h"
 #include "core/ops/registry.h"
 #include "core/tensor/slices.h"
@@ -43,7 +44,7 @@ Tensor list_attribute(const DynamicCall& call, const std::string& prefix) {
 std::vector<std::string> keys_of(const Tensor& tensor) {
   if (tensor.dtype() == DType::string) return tensor.strings();
   std::vector<std::string> keys;
-  const bool ok = visit_dtype(AllTypes{}, tensor.dtype(), [&]<class T>() {
+  const bool ok = visit_kernel_dtype(AllTypes{}, tensor.dtype(), [&]<class T>() {
     for (T value : tensor.values<const T>()) {
       if constexpr (std::is_floating_point_v<T>) {
         if (std::isnan(value)) value = std::numeric_limits<T>::quiet_NaN();
@@ -84,7 +85,7 @@ Tensor look_up(const Tensor& x, const std::vector<std::int64_t>& places, const T
     return Tensor::from_strings(x.shape(), std::move(found));
   }
   Tensor result = Tensor::empty(values.dtype(), x.shape());
-  const bool ok = visit_dtype(AllTypes{}, values.dtype(), [&]<class T>() {
+  const bool ok = visit_kernel_dtype(AllTypes{}, values.dtype(), [&]<class T>() {
     const auto from = values.values<const T>();
     const auto to = result.values<T>();
     for (std::size_t i = 0; i < places.size(); ++i) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/at.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/ml/ml_rows.h"
 #include "core/ops/registry.h"
 #include "core/ops/table_limit.h"
@@ -49,7 +50,7 @@ Kernel make_linear_regressor(KernelRequest& request) {
                    [](double score) { return static_cast<float>(score); });
   };
   Kernel kernel;
-  visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     kernel = row_kernel<T>(
         request, targets, [affine](const T* x, double* scores) { affine(x, scores); }, finish);
   });
@@ -78,7 +79,7 @@ Kernel make_linear_classifier(KernelRequest& request) {
     write_result(args, i, at(labels, best), scores, classes);
   };
   Kernel kernel;
-  visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     kernel = row_kernel<T>(
         request, std::max<std::int64_t>(classes, 2),
         [affine](const T* x, double* scores) { affine(x, scores); }, finish);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/ml/ml_rows.h"
 #include "core/ops/registry.h"
 
@@ -80,7 +81,7 @@ Kernel make_svm_regressor(KernelRequest& request) {
     args.output<float>()[i] = static_cast<float>(*score);
   };
   Kernel kernel;
-  visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     const auto row = [=](const T* x, double* score) {
       *score = rho;
       if (count == 0) *score += dot(x, weights.data(), support.features);
@@ -276,7 +277,7 @@ Kernel make_svm_classifier(KernelRequest& request) {
   const std::int64_t width = svm->width();
   request.need_workspace(bytes_of(DType::f64, checked_multiply(samples.count, width)));
   Kernel kernel;
-  visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
       auto* const work = static_cast<double*>(args.workspace);
       parallel_for(samples.count, 4, [&](std::int64_t begin, std::int64_t end) {

@@ -5,6 +5,7 @@
 
 #include "core/base/at.h"
 #include "core/base/parallel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/ml/ml_scores.h"
 #include "core/ops/ml/ml_tree.h"
 #include "core/ops/registry.h"
@@ -130,7 +131,7 @@ Kernel make_tree_ensemble(KernelRequest& request) {
       PostTransform::softmax_zero, PostTransform::probit};
   const PostTransform chosen = at(kOrder, transform);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = tree_kernel<T>(request, reducer, write_row<T>(chosen, reducer.targets));
   });
   return kernel;
@@ -145,7 +146,7 @@ Kernel make_tree_regressor(KernelRequest& request) {
   reducer.base = base_values(node, reducer.targets);
   const PostTransform transform = post_transform(node);
   Kernel kernel;
-  visit_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(MlTypes{}, request.dtype(), [&]<class T>() {
     kernel = tree_kernel<T>(request, reducer, write_row<float>(transform, reducer.targets));
   });
   return kernel;
@@ -213,8 +214,8 @@ Kernel make_tree_classifier(KernelRequest& request) {
     check_length(node, "base_values", reducer.base.size(), decision.labels.size());
   }
   Kernel kernel;
-  visit_dtype(MlTypes{}, request.dtype(),
-              [&]<class T>() { kernel = tree_kernel<T>(request, reducer, decision); });
+  visit_kernel_dtype(MlTypes{}, request.dtype(),
+                     [&]<class T>() { kernel = tree_kernel<T>(request, reducer, decision); });
   return kernel;
 }
 

@@ -1,4 +1,5 @@
 #include "core/base/parallel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/col2im.h"
 #include "core/ops/registry.h"
@@ -65,7 +66,7 @@ Kernel make_col2im(KernelRequest& request) {
   const BlockGeometry geometry(request.node(), to_int64(image), to_int64(block));
   if (geometry.axes.size() > kMostAxes) return {};
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [blocks = Blocks(geometry), planes = y[0] * y[1]](const KernelArgs& args) {
       for_each_plane(planes, blocks, [&](std::int64_t plane) {
         const T* const x = args.input<T>(0) + plane * blocks.taps * blocks.blocks;
@@ -88,7 +89,7 @@ Kernel make_im2col(KernelRequest& request) {
   const BlockGeometry geometry(request.node(), image, request.attributes().get_ints("block_shape"));
   if (geometry.axes.size() > kMostAxes) return {};
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [blocks = Blocks(geometry), planes = x[0] * x[1]](const KernelArgs& args) {
       for_each_plane(planes, blocks, [&](std::int64_t plane) {
         const T* const from = args.input<T>(0) + plane * blocks.image;

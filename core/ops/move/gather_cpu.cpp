@@ -3,6 +3,7 @@
 #include "core/base/machine.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/kernels/index.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/gather.h"
 #include "core/ops/move/gather_layout.h"
@@ -90,7 +91,7 @@ Kernel make_gather_grad(KernelRequest& request) {
   const GatherLayout layout(dx, axis, request.shape(1));
   const IndexInput index(request, 1);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [layout, index](const KernelArgs& args) {
       gather_grad(layout, args.input<T>(0), index.of(args), args.output<T>());
     };
@@ -169,8 +170,8 @@ Kernel scatter_elements_kernel(const KernelRequest& request) {
 Kernel make_scatter_elements(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
   Kernel kernel;
-  visit_dtype(NumericTypes{}, request.dtype(),
-              [&]<class T>() { kernel = scatter_elements_kernel<T>(request); });
+  visit_kernel_dtype(NumericTypes{}, request.dtype(),
+                     [&]<class T>() { kernel = scatter_elements_kernel<T>(request); });
   return kernel;
 }
 

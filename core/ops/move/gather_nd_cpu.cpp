@@ -3,6 +3,7 @@
 
 #include "core/base/machine.h"
 #include "core/ops/kernels/index.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/gather.h"
 #include "core/ops/move/gather_layout.h"
@@ -74,7 +75,7 @@ Kernel make_gather_nd_grad(KernelRequest& request) {
   const TupleLayout layout(dx, request.shape(1), batch_dims_of(request));
   const IndexInput index(request, 1);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [layout, index, size = dx.size()](const KernelArgs& args) {
       T* const y = args.output<T>();
       scatter(layout, ScatterReduction::add, index.of(args), args.input<T>(0), y, size,
@@ -91,7 +92,7 @@ Kernel make_scatter_nd(KernelRequest& request) {
   const ScatterReduction reduction = reduction_of(request);
   const IndexInput index(request, 1);
   Kernel kernel;
-  visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
     kernel = [layout, index, reduction, size = data.size()](const KernelArgs& args) {
       const T* const x = args.input<T>(0);
       T* const y = args.output<T>();

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/base/at.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/width.h"
 #include "core/ops/move/nonzero.h"
 #include "core/ops/registry.h"
@@ -14,7 +15,7 @@ namespace {
 
 std::vector<std::int64_t> positions_of_nonzeros(const Tensor& x) {
   std::vector<std::int64_t> positions;
-  const bool ok = visit_dtype(Signless<AllTypes>{}, x.dtype(), [&]<class T>() {
+  const bool ok = visit_kernel_dtype(Signless<AllTypes>{}, x.dtype(), [&]<class T>() {
     const std::span values(static_cast<const T*>(x.data()), static_cast<std::size_t>(x.size()));
     for (std::size_t i = 0; i < values.size(); ++i) {
       bool is_zero = false;
@@ -144,7 +145,7 @@ std::vector<Datum> unique(const DynamicCall& call) {
   if (x.dtype() == DType::string) {
     compare = compare_entries(x.strings().data(), outer, count, inner);
   } else {
-    visit_dtype(AllTypes{}, x.dtype(), [&, &x = x]<class T>() {
+    visit_kernel_dtype(AllTypes{}, x.dtype(), [&, &x = x]<class T>() {
       compare = compare_entries(x.values<const T>().data(), outer, count, inner);
     });
   }

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/base/machine.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/registry.h"
 
@@ -59,7 +60,8 @@ Kernel one_hot_kernel(const KernelRequest& request, PlaceOf find) {
 Kernel make_one_hot(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
   PlaceOf place = nullptr;
-  visit_dtype(NumericTypes{}, request.dtype(), [&]<class Index>() { place = place_of<Index>; });
+  visit_kernel_dtype(NumericTypes{}, request.dtype(),
+                     [&]<class Index>() { place = place_of<Index>; });
   if (place == nullptr) return {};
   Kernel kernel;
   visit_width(request.dtype(2), [&]<class T>() { kernel = one_hot_kernel<T>(request, place); });
@@ -136,7 +138,7 @@ Kernel make_top_k(KernelRequest& request) {
   const std::int64_t pieces = std::min<std::int64_t>(rows, thread_count());
   request.need_workspace(static_cast<std::size_t>(pieces * p.dim) * sizeof(std::int64_t));
   Kernel kernel;
-  visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
     kernel = [p, rows, pieces](const KernelArgs& args) {
       // One piece of the rows and of the workspace a thread.
       parallel_for(pieces, kElementwiseGrain / (rows / pieces * p.dim + 1) + 1,

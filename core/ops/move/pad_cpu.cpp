@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/machine.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/move/pad.h"
 #include "core/ops/registry.h"
@@ -137,7 +138,7 @@ Kernel make_pad_grad(KernelRequest& request) {
   const PadMap map(pad_mode(request.node()), dx, dy, request.attributes().get_ints("before"));
   const std::int64_t rows = dy.size() == 0 ? 0 : map.rows() / map.leading();
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [map, rows, size = dx.size()](const KernelArgs& args) {
       fill_elements(args.output<T>(), size, T{});
       const std::int64_t grain = kElementwiseGrain / (rows * map.width() + 1) + 1;

@@ -2,6 +2,7 @@
 
 #include "core/base/machine.h"
 #include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/strided.h"
 #include "core/ops/registry.h"
 
@@ -92,7 +93,7 @@ Kernel make_cumulative(KernelRequest& request) {
   if (!axis.defined()) return {};
   const Lines lines(request, 0, axis);
   Kernel kernel;
-  visit_dtype(Signless<NumericTypes>{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(Signless<NumericTypes>{}, request.dtype(), [&]<class T>() {
     kernel = [lines](const KernelArgs& args) {
       T* const y = args.output<T>();
       lines.for_each_block([&](std::int64_t o) {
@@ -138,7 +139,7 @@ Kernel make_cum_prod_grad(KernelRequest& request) {
   if (!axis.defined()) return {};
   const Lines lines(request, 0, axis);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [lines](const KernelArgs& args) {
       lines.for_each_block([&](std::int64_t o) {
         for (std::int64_t j = 0; j < lines.inner; ++j) {

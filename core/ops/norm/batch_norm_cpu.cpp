@@ -6,6 +6,7 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/norm/batch_norm.h"
 #include "core/ops/registry.h"
 
@@ -207,7 +208,7 @@ Kernel make_batch_norm(KernelRequest& request) {
   const bool trains = request.attributes().get_int("training_mode", 0) != 0;
   const bool has_mean = request.has_output(1);
   const bool has_variance = request.has_output(2);
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     if (trains) {
       kernel = [=](const KernelArgs& args) {
         train_with<T>(view, by, activation, 1.0, 1, false, args, has_mean, has_variance);
@@ -226,7 +227,7 @@ Kernel make_training(KernelRequest& request) {
   const FusedActivation activation(request.attributes());
   const auto count = static_cast<double>(view.count());
   const double factor = count > 1 ? count / (count - 1) : 1.0;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
       train_with<T>(view, by, activation, factor, 3, true, args, true, true);
     };
@@ -313,7 +314,7 @@ Kernel make_grad(KernelRequest& request) {
   Kernel kernel;
   const FusedActivation activation(request.attributes());
   const ChannelView view(request);
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [view, activation](const KernelArgs& args) {
       for_each_block(view,
                      [&](const Block& block) { differentiate<T>(view, activation, block, args); });

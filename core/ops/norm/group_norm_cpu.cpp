@@ -1,5 +1,6 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/norm_row.h"
 #include "core/ops/norm/norm_groups.h"
 #include "core/ops/registry.h"
@@ -22,7 +23,7 @@ template <bool kHasGroups>
 Kernel make_forward(KernelRequest& request) {
   const NormGroups by(request, 0, kHasGroups);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [by](const KernelArgs& args) {
       for_each_group(by, [&](std::int64_t sample, std::int64_t group) {
         const std::int64_t start = (sample * by.groups + group) * by.size();
@@ -106,7 +107,7 @@ Kernel make_backward(KernelRequest& request) {
   request.need_workspace(static_cast<std::size_t>(by.samples * by.all_channels) *
                          sizeof(ChannelSums));
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [by](const KernelArgs& args) {
       auto* const sums = static_cast<ChannelSums*>(args.workspace);
       for_each_group(by, [&](std::int64_t sample, std::int64_t group) {

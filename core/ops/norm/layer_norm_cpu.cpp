@@ -3,6 +3,7 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/norm_row.h"
 #include "core/ops/norm/layer_norm_rows.h"
 #include "core/ops/registry.h"
@@ -15,7 +16,7 @@ using Store = void (*)(void* target, std::int64_t index, double value);
 
 Store store_of(DType dtype) {
   Store store = nullptr;
-  visit_dtype(TypeList<float, double, Half, BFloat16>{}, dtype, [&]<class T>() {
+  visit_kernel_dtype(TypeList<float, double, Half, BFloat16>{}, dtype, [&]<class T>() {
     store = [](void* target, std::int64_t index, double value) {
       if constexpr (sizeof(T) == 2) {
         static_cast<T*>(target)[index] = T(static_cast<float>(value));
@@ -118,7 +119,7 @@ Kernel make_forward(KernelRequest& request) {
   const Store store_inv_std = store(2);
   const std::int64_t grain = kRowwiseGrain / std::max<std::int64_t>(1, rows.length) + 1;
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [=](const KernelArgs& args) {
       const T* const gain = args.input<T>(1);
       const T* const offset = has_bias ? args.input<T>(2) : nullptr;
@@ -235,7 +236,7 @@ template <template <class> class Stats, bool kCentered>
 Kernel make_backward(KernelRequest& request) {
   const NormRows rows(request, 1);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     request.need_workspace(ParameterSums<T>::bytes(rows));
     const std::int64_t pieces = ParameterSums<T>::pieces(rows);
     const std::int64_t elements = std::max<std::int64_t>(1, rows.count / pieces * rows.length);

@@ -1,12 +1,12 @@
 // Pooling over images in channels-last order: the innermost loop runs over channels, so that
-// windows of any size and place vectorise alike. Planes in row-major order are images of one
-// channel.
+// windows of any size and place vectorise alike. Planes in row-major order have one channel.
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <type_traits>
 
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/lanes.h"
 #include "core/ops/pool/pool_argmax.h"
 #include "core/ops/pool/pool_channels_last.h"
@@ -237,7 +237,8 @@ bool fits(const KernelRequest& request, const Shape& x) {
 template <class Types, class Make>
 Kernel for_types(Types types, const KernelRequest& request, Make&& make) {
   Kernel kernel;
-  visit_dtype(types, request.dtype(), [&]<class T>() { kernel = make.template operator()<T>(); });
+  const auto take = [&]<class T>() { kernel = make.template operator()<T>(); };
+  visit_kernel_dtype(types, request.dtype(), take);
   return kernel;
 }
 template <class Make>

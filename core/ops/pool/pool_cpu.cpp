@@ -5,6 +5,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/kernel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/pool/pool_channels_last.h"
 #include "core/ops/pool/pool_geometry.h"
 #include "core/ops/pool/pool_tiles.h"
@@ -184,8 +185,8 @@ Kernel make_pool(Types types, const KernelRequest& request, const Shape& x, Make
   Kernel kernel;
   if (!PoolGeometry::fits(x)) return kernel;
   const PoolGeometry geometry(request.node(), x);
-  visit_dtype(types, request.dtype(),
-              [&]<class T>() { kernel = make.template operator()<T>(geometry); });
+  visit_kernel_dtype(types, request.dtype(),
+                     [&]<class T>() { kernel = make.template operator()<T>(geometry); });
   return kernel;
 }
 
@@ -239,7 +240,7 @@ Kernel make_global_pool(const KernelRequest& request, Reduce reduce) {
   const std::int64_t planes = request.output().shape.size();
   const std::int64_t count = request.shape().size(2, request.shape().rank());
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [planes, count, reduce](const KernelArgs& args) {
       parallel_for(planes, 16384 / std::max<std::int64_t>(1, count) + 1,
                    [&](auto first, auto last) {

@@ -1,5 +1,6 @@
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/elementwise.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/matmul.h"
 #include "core/ops/kernels/multiply.h"
 #include "core/ops/kernels/product.h"
@@ -52,7 +53,7 @@ Kernel make_typed(const KernelRequest& request) {
 
 template <class T>
 Kernel make_float_matmul(KernelRequest& request) {
-  if (request.dtype() != dtype_of<T>) return {};
+  if (!is_kernel_dtype<T>(request.dtype())) return {};
   return make_typed<T>(request);
 }
 
@@ -83,8 +84,9 @@ Kernel make_integer_matmul(KernelRequest& request) {
   const MatMulProblem problem(request);
   if (problem.alpha != 1.0F || (problem.beta != 0.0F && problem.beta != 1.0F)) return {};
   Kernel kernel;
-  visit_dtype(TypeList<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{}, request.dtype(),
-              [&]<class T>() { kernel = make_typed<std::make_unsigned_t<T>>(request); });
+  visit_kernel_dtype(TypeList<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>{},
+                     request.dtype(),
+                     [&]<class T>() { kernel = make_typed<std::make_unsigned_t<T>>(request); });
   return kernel;
 }
 

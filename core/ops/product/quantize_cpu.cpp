@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/ops/kernels/block_convert.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/product/quantize.h"
 #include "core/ops/registry.h"
@@ -125,11 +126,11 @@ Kernel make_dequantize_typed(KernelRequest& request) {
 
 /// f64 where the scale is (tests), else f32.
 Kernel make_quantize(KernelRequest& request) {
-  return request.dtype(1) == DType::f64 ? make_quantize_typed<double>(request)
+  return is_kernel_dtype<double>(request.dtype(1)) ? make_quantize_typed<double>(request)
                                         : make_quantize_typed<float>(request);
 }
 Kernel make_dequantize(KernelRequest& request) {
-  return request.dtype(1) == DType::f64 ? make_dequantize_typed<double>(request)
+  return is_kernel_dtype<double>(request.dtype(1)) ? make_dequantize_typed<double>(request)
                                         : make_dequantize_typed<float>(request);
 }
 
@@ -159,7 +160,7 @@ void quantize_dynamically(const T* x, std::int64_t size, std::uint8_t* y, T* sca
 
 Kernel make_dynamic(KernelRequest& request) {
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [size = request.shape().size()](const KernelArgs& args) {
       quantize_dynamically(args.input<T>(0), size, args.output<std::uint8_t>(0), args.output<T>(1),
                            args.output<std::uint8_t>(2));

@@ -1,3 +1,4 @@
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/recurrent/recurrent.h"
 #include "core/ops/registry.h"
 
@@ -6,13 +7,13 @@ namespace {
 
 template <class T>
 Kernel make_forward(KernelRequest& request) {
-  if (request.dtype() != dtype_of<T>) return {};
+  if (!is_kernel_dtype<T>(request.dtype())) return {};
   return make_recurrent<T>(request, plain_product<T>);
 }
 
 template <class T>
 Kernel make_backward(KernelRequest& request) {
-  if (request.dtype() != dtype_of<T>) return {};
+  if (!is_kernel_dtype<T>(request.dtype())) return {};
   return make_recurrent_grad<T>(request, plain_product<T>);
 }
 

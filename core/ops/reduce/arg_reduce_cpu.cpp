@@ -3,6 +3,7 @@
 
 #include "core/base/at.h"
 #include "core/base/parallel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/reduce/arg_reduce.h"
 #include "core/ops/registry.h"
 
@@ -44,7 +45,7 @@ Kernel make(KernelRequest& request) {
   const AxisLoop loop = arg_reduce_loop(request);
   const bool last = takes_last_index(request);
   Kernel kernel;
-  visit_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
     kernel = last ? arg_kernel<T, kLargest, true>(loop) : arg_kernel<T, kLargest, false>(loop);
   });
   return kernel;

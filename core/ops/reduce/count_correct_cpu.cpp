@@ -1,4 +1,5 @@
 #include "core/ops/kernels/axis_loop.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/registry.h"
 #include "core/tensor/count_correct.h"
 
@@ -8,7 +9,7 @@ namespace {
 Kernel make_count_correct(KernelRequest& request) {
   const AxisLoop loop(request, request.attributes().get_int("axis", 1));
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [loop, rows = request.shape(1).size(),
               ignored = request.attributes().get_int("ignore_index", -1)](const KernelArgs& args) {
       *args.output<std::int64_t>() = count_correct(args.input<T>(0), args.input<std::int64_t>(1),

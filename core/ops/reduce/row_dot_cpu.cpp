@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -11,7 +12,7 @@ Kernel make_row_dot(KernelRequest& request) {
   const std::int64_t length = a[a.rank() - 1];
   const std::int64_t rows = a.size(0, a.rank() - 1);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [rows, length](const KernelArgs& args) {
       const std::int64_t grain = 16384 / std::max<std::int64_t>(1, length) + 1;
       parallel_for(rows, grain, [&](std::int64_t first, std::int64_t last) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/ops/kernels/axis_loop.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/nan_max.h"
 #include "core/ops/kernels/row_math.h"
 #include "core/ops/registry.h"
@@ -136,7 +137,7 @@ template <class Op>
 Kernel make_forward(KernelRequest& request) {
   const AxisLoop loop(request, request.attributes().get_int("axis", -1));
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [loop](const KernelArgs& args) {
       loop.for_each_tile([&](std::int64_t start, std::int64_t width) {
         const T* const x = args.input<T>(0) + start;
@@ -156,7 +157,7 @@ template <class Op>
 Kernel make_backward(KernelRequest& request) {
   const AxisLoop loop(request, request.attributes().get_int("axis", -1));
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [loop](const KernelArgs& args) {
       loop.for_each_tile([&](std::int64_t start, std::int64_t width) {
         const T* const y = args.input<T>(0) + start;

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "core/base/parallel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/registry.h"
 #include "core/ops/signal/dft.h"
 #include "core/ops/signal/fft.h"
@@ -89,8 +90,8 @@ Kernel make_dft(KernelRequest& request) {
   const auto call = dft_call(context);
   if (!call) return {};
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(),
-              [&]<class T>() { kernel = dft_kernel<T>(request, *call); });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(),
+                     [&]<class T>() { kernel = dft_kernel<T>(request, *call); });
   return kernel;
 }
 

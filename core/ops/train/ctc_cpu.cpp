@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/parallel.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
 #include "core/ops/train/ctc_setup.h"
@@ -170,7 +171,7 @@ Kernel make_loss(KernelRequest& request) {
   const CtcSetup setup(request, 0);
   request.need_workspace(workspace_bytes(setup, setup.most_states() + 1));
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [setup](const KernelArgs& args) { run_loss<T>(setup, args); };
   });
   return kernel;
@@ -181,7 +182,7 @@ Kernel make_grad(KernelRequest& request) {
   request.need_workspace(
       workspace_bytes(setup, checked_multiply(setup.steps + 1, setup.most_states())));
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [setup](const KernelArgs& args) { run_grad<T>(setup, args); };
   });
   return kernel;

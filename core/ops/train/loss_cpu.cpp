@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/nan_max.h"
 #include "core/ops/kernels/row_math.h"
 #include "core/ops/registry.h"
@@ -225,7 +226,7 @@ template <bool kScores>
 Kernel make_loss(KernelRequest& request) {
   const LossSetup setup(request, 0);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     request.need_workspace(static_cast<std::size_t>(setup.positions) * sizeof(double));
     kernel = [setup](const KernelArgs& args) { run_loss<T, kScores>(setup, args); };
   });
@@ -236,7 +237,7 @@ template <bool kScores>
 Kernel make_loss_grad(KernelRequest& request) {
   const LossSetup setup(request, 1);
   Kernel kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
     kernel = [setup](const KernelArgs& args) { run_loss_grad<T, kScores>(setup, args); };
   });
   return kernel;

@@ -7,6 +7,7 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/broadcast.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/train/update_rule.h"
 
 namespace graft {
@@ -164,7 +165,8 @@ Kernel adding_rows(const KernelRequest& request) {
 Kernel make_adding_rows(KernelRequest& request) {
   Kernel kernel;
   if (!only_adds(request.node()) || !adds_by_rows(request)) return kernel;
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() { kernel = adding_rows<T>(request); });
+  visit_kernel_dtype(FloatTypes{}, request.dtype(),
+                     [&]<class T>() { kernel = adding_rows<T>(request); });
   return kernel;
 }
 

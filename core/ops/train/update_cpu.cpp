@@ -4,6 +4,7 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/ops/kernels/convert.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/train/product_update_kernels.h"
 #include "core/ops/train/update_rule.h"
 
@@ -196,13 +197,13 @@ Kernel make_update(KernelRequest& request) {
 
 template <class T>
 Kernel make_product_update(KernelRequest& request) {
-  if (request.dtype() != dtype_of<T>) return {};
+  if (!is_kernel_dtype<T>(request.dtype())) return {};
   return make_update_by_pieces<T>(request, plain_product<T>);
 }
 
 template <class T>
 Kernel make_adding(KernelRequest& request) {
-  if (request.dtype() != dtype_of<T>) return {};
+  if (!is_kernel_dtype<T>(request.dtype())) return {};
   return make_adding_product<T>(request, plain_product<T>);
 }
 
@@ -221,8 +222,8 @@ UpdateRule update_rule(const KernelRequest& request) {
   UpdateRule rule;
   const OpRegistry& registry = OpRegistry::instance();
   const std::string& op = request.node().op_type();
-  visit_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
-    visit_dtype(TypeList<T, BFloat16>{}, request.dtype(1), [&]<class G>() {
+  visit_kernel_dtype(FloatTypes{}, request.dtype(), [&]<class T>() {
+    visit_kernel_dtype(TypeList<T, BFloat16>{}, request.dtype(1), [&]<class G>() {
       for (const auto& [update, make] : kRules<T, G>) {
         if (op == update || op == registry.find(update, kInternalDomain)->product_form.op) {
           rule = with_stored_states<T>(request, make(request));

@@ -3,6 +3,7 @@
 
 #include "core/ops/builder.h"
 #include "core/passes/pass.h"
+#include "core/passes/pass_watch.h"
 #include "core/runtime/session.h"
 #include "tests/core/error_of.h"
 
@@ -42,10 +43,12 @@ Model model_of(const Shape& q, const Shape& k, Attributes attributes) {
 
 /// Two heads of queries share the one of keys; of one key the probability is 1, times 2.
 TEST(FlexAttention, SharesHeadsAndModifiesProbabilities) {
+  const passes::PassWatch watch;
   Session session(
       model_of({1, 2, 1, 1}, {1, 1, 1, 1}, {{"prob_mod", AttributeValue(modifier("Mul", 2))}}));
   const std::vector<Tensor> found = session.run(
       {floats({1, 2, 1, 1}, {1, 5}), floats({1, 1, 1, 1}, {7}), floats({1, 1, 1, 1}, {3})});
+  EXPECT_TRUE(watch.changed().contains("inline_flex_attention"));
   EXPECT_EQ(found[0].shape(), (Shape{1, 2, 1, 1}));
   EXPECT_THAT(to_double(found[0]), ElementsAre(6, 6));
 }

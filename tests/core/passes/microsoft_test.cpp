@@ -6,6 +6,7 @@
 
 #include "core/graph/print.h"
 #include "core/passes/pass.h"
+#include "core/passes/pass_watch.h"
 #include "core/runtime/session.h"
 #include "tests/core/error_of.h"
 
@@ -69,7 +70,9 @@ TEST(Microsoft, InfersWhatTheFileDoesNotState) {
       graph.add_node("BiasGelu", "com.microsoft",
                      {hidden, graph.add_initializer("b", Tensor::zeros(DType::f32, {4}))}, {"z"});
   graph.set_outputs({biased->output()});
+  const PassWatch watch;
   upgrade_opset(model);
+  EXPECT_TRUE(watch.changed().contains("expand_microsoft"));
   EXPECT_EQ(text(graph.outputs()[0]->type()), "f32[2,4]");
   EXPECT_EQ(graph.outputs()[0]->name(), "z");
   for (const auto& node : graph.nodes()) EXPECT_FALSE(is_microsoft(*node));

@@ -122,7 +122,8 @@ TEST(Pipeline, RecordsWhatPassesDoAndTheGraphBehindThoseAskedFor) {
   const Expr x = net.input("x", {2});
   net.graph.add_output(call("Relu", {x}).value());
   call("Relu", {x});
-  PassLog log{.printed = "eliminate_dead"};
+  PassLog log{.printed = "eliminate_dead",
+              .print = [](const Graph& graph) { return print(graph); }};
   PassContext context{.device = cpu(), .log = &log};
   EXPECT_TRUE(passes::run_passes(passes::kUnrolled, net.graph, context));
   EXPECT_TRUE(passes::run_stage("add", net.graph, context, [&] {
