@@ -127,11 +127,11 @@ Kernel make_dequantize_typed(KernelRequest& request) {
 /// f64 where the scale is (tests), else f32.
 Kernel make_quantize(KernelRequest& request) {
   return is_kernel_dtype<double>(request.dtype(1)) ? make_quantize_typed<double>(request)
-                                        : make_quantize_typed<float>(request);
+                                                   : make_quantize_typed<float>(request);
 }
 Kernel make_dequantize(KernelRequest& request) {
   return is_kernel_dtype<double>(request.dtype(1)) ? make_dequantize_typed<double>(request)
-                                        : make_dequantize_typed<float>(request);
+                                                   : make_dequantize_typed<float>(request);
 }
 
 /// The range of x, widened to hold 0, maps to 0 ... 255.
