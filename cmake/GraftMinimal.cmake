@@ -35,7 +35,7 @@ function(graft_minimal_options target)
                               "$<$<CONFIG:Release>:-Os>")
 endfunction()
 
-# graft_packs_relocations(<variable>): whether addresses to relocate may be packed, 40 KB less:
+# graft_packs_relocations(<cache variable>): whether addresses to relocate may be packed, 40 KB less:
 # glibc's loader unpacks them since 2.36, and older ones refuse the program.
 function(graft_packs_relocations variable)
   set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
@@ -45,7 +45,6 @@ function(graft_packs_relocations variable)
 #error \"an older loader\"
 #endif
 int main() {}" ${variable})
-  set(${variable} "${${variable}}" PARENT_SCOPE)
 endfunction()
 
 # graft_minimal_link(<target>): who links it drops what nothing calls, and brings libstdc++ within.

@@ -28,7 +28,7 @@ struct PassRecord {
 struct PassLog {
   /// The pass whose graph is wanted; empty: none.
   std::string printed{};
-  /// Writes that graph. Here, so that a program that asks for none has no printer.
+  /// Writes that graph; null: it is not written. Here, so that who asks for none links no printer.
   std::string (*print)(const Graph& graph) = nullptr;
   /// In order; a pass comes before those within it.
   std::vector<PassRecord> records{};

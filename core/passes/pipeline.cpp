@@ -254,7 +254,7 @@ bool run_stage(std::string_view name, Graph& graph, PassContext& context,
     done.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     done.nodes_after = graph.node_count();
     done.changed = changed;
-    if (log->printed == name) done.graph = log->print(graph);
+    if (log->print != nullptr && log->printed == name) done.graph = log->print(graph);
   }
 #if !defined(NDEBUG)
   if (changed) verify(graph);

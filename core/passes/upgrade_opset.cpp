@@ -24,7 +24,8 @@ std::int64_t most_inlined_nodes(const Model& model) {
   return grown(limits().inlined_nodes, limits().inlined_share, own);
 }
 
-// Ops that are written in others wherever they stand. A build for models without them has neither.
+// Ops that are written in others wherever they stand. A build for models without them does without
+// what writes them.
 constexpr std::string_view kMicrosoft = "expand_microsoft";
 constexpr std::string_view kFlexAttention = "inline_flex_attention";
 constexpr bool kHasMicrosoft = is_chosen(kMicrosoft);

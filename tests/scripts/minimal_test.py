@@ -68,6 +68,29 @@ class Minimal(unittest.TestCase):
         self.assertIn("pool_before_relu", passes)
         self.assertNotIn("fuse_attention", passes)
 
+    def symbols(self, *objects):
+        """What these objects of the build define and refer to, compiled now."""
+        build = self.folder / "build"
+        run(CMAKE, "--build", build, "--target", *objects)
+        return run("nm", "--demangle", *(build / name for name in objects))
+
+    def test_leaves_out_types_and_passes(self):
+        done = self.configure(self.model, "-DCMAKE_BUILD_TYPE=Release")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lists = self.symbols("core/passes/CMakeFiles/graft_passes.dir/pipeline.cpp.o")
+        self.assertIn("pool_before_relu(", lists)
+        self.assertIn("decompose(", lists)  # changed nothing, but is more than faster
+        self.assertNotIn("fuse_attention(", lists)
+        sums = self.symbols("core/ops/CMakeFiles/graft_ops.dir/reduce/reduce_sum_cpu.cpp.o")
+        self.assertIn("reducing::Sum<float>", sums)
+        self.assertNotIn("reducing::Sum<double>", sums)
+
+    def test_kernels_visit_the_types_that_are_there(self):
+        """visit_dtype would bring all of a list into every small program."""
+        for file in (ROOT / "core/ops").rglob("*"):
+            if file.suffix in (".h", ".cpp") and "cuda" not in file.name:
+                self.assertNotRegex(file.read_text(), r"\bvisit_dtype\(", file)
+
     def test_refuses_a_list_of_before(self):
         listed = self.folder / "lenet.ops"
         listed.write_text(re.sub(r"(?m)^dtype .*\n", "", run(GRAFT, "ops", self.model)))

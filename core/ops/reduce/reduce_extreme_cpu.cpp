@@ -1,5 +1,4 @@
 #include "core/ops/reduce/reduce_kernel.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -34,12 +33,9 @@ Kernel make_log_sum_exp(KernelRequest& request) {
 }  // namespace
 
 void register_reduce_extreme_cpu(KernelRegistry& registry) {
-  const auto add = [&](std::string_view op, KernelFactory make_kernel) {
-    registry.add({.op = op, .name = "eigen", .make = make_kernel});
-  };
-  add("ReduceMax", make_extreme<reducing::Max>);
-  add("ReduceMin", make_extreme<reducing::Min>);
-  add("ReduceLogSumExp", make_log_sum_exp);
+  reducing::add_kernel(registry, "ReduceMax", make_extreme<reducing::Max>);
+  reducing::add_kernel(registry, "ReduceMin", make_extreme<reducing::Min>);
+  reducing::add_kernel(registry, "ReduceLogSumExp", make_log_sum_exp);
 }
 
 }  // namespace graft

@@ -11,6 +11,7 @@
 #include "core/ops/kernels/reduce_row.h"
 #include "core/ops/reduce/reduce_columns.h"
 #include "core/ops/reduce/reduce_tasks.h"
+#include "core/ops/registry.h"
 
 namespace graft::reducing {
 
@@ -174,6 +175,10 @@ Kernel make(KernelRequest& request) {
   visit_kernel_dtype(Types{}, request.dtype(),
                      [&]<class T>() { kernel = reduce_kernel<Op<T>, T>(request, *reduced); });
   return kernel;
+}
+
+inline void add_kernel(KernelRegistry& registry, std::string_view op, KernelFactory make_kernel) {
+  registry.add({.op = op, .name = "eigen", .make = make_kernel});
 }
 
 }  // namespace graft::reducing

@@ -2,7 +2,6 @@
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/reduce/reduce_kernel.h"
-#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -30,12 +29,9 @@ Kernel make_bf16_column_sums(KernelRequest& request) {
 
 void register_reduce_sum_cpu(KernelRegistry& registry) {
   using namespace reducing;
-  const auto add = [&](std::string_view op, KernelFactory make_kernel) {
-    registry.add({.op = op, .name = "eigen", .make = make_kernel});
-  };
   registry.add({.op = "ReduceSum", .name = "bf16_columns", .make = make_bf16_column_sums});
-  add("ReduceSum", make<Sum, MathTypes>);
-  add("ReduceMean", make<Mean, MathTypes>);
+  add_kernel(registry, "ReduceSum", make<Sum, MathTypes>);
+  add_kernel(registry, "ReduceMean", make<Mean, MathTypes>);
 }
 
 }  // namespace graft

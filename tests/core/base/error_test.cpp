@@ -1,8 +1,15 @@
 #include "core/base/error.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
+#include <clocale>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <locale>
 #include <set>
@@ -68,6 +75,49 @@ TEST(Text, DoesNotFollowTheLocaleOfTheProgram) {
   const std::string joined = text(1234567, ' ', 1.5);
   std::locale::global(before);
   EXPECT_EQ(joined, "1234567 1.5");
+}
+
+/// A locale of C in which numbers are "1,5", made in a folder.
+class CommaLocale {
+ public:
+  CommaLocale()
+      : folder_(std::filesystem::path(testing::TempDir()) / text("graft_locale_", getpid())) {
+    std::filesystem::create_directories(folder_);
+    const std::filesystem::path definition = folder_ / "comma.def";
+    std::ofstream(definition) << "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\n"
+                                 "grouping 3\nEND LC_NUMERIC\n";
+    const std::string command =
+        text("localedef --no-archive -c -f ANSI_X3.4-1968 -i '", definition.string(), "' '",
+             (folder_ / "comma").string(), "' > /dev/null 2>&1");
+    // It warns of what is not defined, and then exits with 1.
+    [[maybe_unused]] const int status = std::system(command.c_str());
+    setenv("LOCPATH", folder_.c_str(), 1);
+    is_set_ = std::setlocale(LC_NUMERIC, "comma") != nullptr;
+  }
+  ~CommaLocale() {
+    std::setlocale(LC_NUMERIC, "C");
+    unsetenv("LOCPATH");
+    std::filesystem::remove_all(folder_);
+  }
+  CommaLocale(const CommaLocale&) = delete;
+  CommaLocale& operator=(const CommaLocale&) = delete;
+
+  bool is_set() const { return is_set_; }
+
+ private:
+  std::filesystem::path folder_;
+  bool is_set_ = false;
+};
+
+TEST(Text, DoesNotFollowTheLocaleOfC) {
+  const CommaLocale locale;
+  if (!locale.is_set()) GTEST_SKIP() << "localedef makes no locale here";
+  std::array<char, 8> digits{};
+  std::snprintf(digits.data(), digits.size(), "%g", 1.5);
+  ASSERT_STREQ(digits.data(), "1,5");
+  EXPECT_EQ(text(1234567, ' ', 1.5), "1234567 1.5");
+  std::snprintf(digits.data(), digits.size(), "%g", 1.5);
+  EXPECT_STREQ(digits.data(), "1,5") << "the program's locale is as it was";
 }
 
 TEST(Text, OfAGraftTypeGoesToStreamsToo) {
