@@ -177,6 +177,7 @@ ExternalWriter::ExternalWriter(std::filesystem::path model, const std::string& n
 }
 
 void ExternalWriter::add(const void* bytes, std::size_t count, pb::TensorProto& tensor) {
+  is_used_ = true;
   static constexpr std::array<char, kAlignment> kZeros{};
   file_.write(kZeros.data(), (kAlignment - file_.size() % kAlignment) % kAlignment);
   tensor.set_data_location(pb::TensorProto::EXTERNAL);
@@ -200,10 +201,12 @@ void ExternalWriter::commit(AtomicFile& file) {
   for (const std::string& data : data_files_of(model_)) {
     if (is_own(data)) older.push_back(model_.parent_path() / data);
   }
-  file_.finish();
-  file_.sync_name();
+  if (is_used_) {
+    file_.finish();
+    file_.sync_name();
+  }
   file.replace();
-  file_.keep();
+  if (is_used_) file_.keep();
   file.sync_name();
   std::error_code ignored;  // a file too many does no harm
   for (const std::filesystem::path& data : older) std::filesystem::remove(data, ignored);

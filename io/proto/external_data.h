@@ -59,7 +59,8 @@ class ExternalWriter {
   /// Appends the bytes and lets `tensor` refer to them.
   void add(const void* bytes, std::size_t count, pb::TensorProto& tensor);
   /// Writes `file`, the model that refers to the data, in place of the older one, then removes that
-  /// one's data file if it was of this kind: `name` or `name`.NUMBER.
+  /// one's data file if it was of this kind: `name` or `name`.NUMBER. A file to which nothing was
+  /// added goes too.
   void commit(AtomicFile& file);
 
  private:
@@ -69,6 +70,7 @@ class ExternalWriter {
   std::string name_;
   std::size_t threshold_bytes_;
   NewFile file_;
+  bool is_used_ = false;
 };
 
 }  // namespace graft::onnx

@@ -13,7 +13,7 @@
 namespace graft {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<std::string> names(const Graph& graph) {
   std::vector<std::string> list;
@@ -22,7 +22,7 @@ std::vector<std::string> names(const Graph& graph) {
 }
 
 /// x [256], variables w and v of the same size, and the step's rate and count.
-class OrderNodesTest : public testing::Test {
+class OrderNodesTest : public ::testing::Test {
  protected:
   OrderNodesTest() {
     x_ = graph_.add_input("x", {DType::f32, SymShape{256}});

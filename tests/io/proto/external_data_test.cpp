@@ -156,6 +156,20 @@ TEST_F(ExternalData, SaveTakesANewFileAndRemovesTheOlderOne) {
   EXPECT_THAT(names_in(folder.path()), ElementsAre("m.data", "m.onnx"));
 }
 
+TEST_F(ExternalData, SaveLeavesNoDataFileIfAllStaysInTheModel) {
+  const TempFolder folder;
+  const auto path = folder.path() / "m.onnx";
+  const Model model = import(graph_model(R"(
+      output { name: "w" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } }
+      initializer { name: "w" data_type: 1 dims: 1 float_data: 3 })"));
+  save_outside(path, 1);
+  for (int i = 0; i < 2; ++i) {
+    onnx::save(model, path, {.external_data = "m.data", .external_threshold_bytes = 8});
+    EXPECT_THAT(names_in(folder.path()), ElementsAre("m.onnx"));
+  }
+  EXPECT_EQ(onnx::load(path).graph().find("w")->initializer().values<float>()[0], 3.0F);
+}
+
 TEST_F(ExternalData, SaveRemovesNoFileOfOthers) {
   const TempFolder folder;
   const auto path = folder.path() / "m.onnx";
