@@ -74,20 +74,6 @@ int sync(int descriptor) {
   return result;
 }
 
-/// The file that is written when `path` is: what links lead to.
-std::filesystem::path target_of(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;  // as Linux follows
-  std::error_code ignored;
-  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, ignored); ++i) {
-    path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
-  }
-  return path;
-}
-
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : ".";
-}
-
 /// A name in the same folder that no file of this process has.
 std::filesystem::path temporary_beside(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter{0};
@@ -269,6 +255,19 @@ void NewFile::finish() {
 void NewFile::sync_name() const {
   const int error = sync_folder(folder_of(path_));
   if (error != 0) fail_with("sync the folder of", shown_, error);
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+std::filesystem::path target_of(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // as Linux follows
+  std::error_code ignored;
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(path, ignored); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
+  }
+  return path;
 }
 
 AtomicFile::AtomicFile(const std::filesystem::path& path)

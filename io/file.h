@@ -80,6 +80,11 @@ class NewFile {
   bool kept_ = false;
 };
 
+/// In which a file lies: "." for a name alone.
+std::filesystem::path folder_of(const std::filesystem::path& path);
+/// The file that is written when `path` is: what links lead to.
+std::filesystem::path target_of(std::filesystem::path path);
+
 /// A file that appears complete or not at all: the bytes go to a temporary name in the same folder,
 /// and `commit` syncs them, renames and syncs the folder. Without `commit` nothing is left behind
 /// and an older file stays as it was.
@@ -88,6 +93,9 @@ class AtomicFile {
   /// Throws Error{io} if the folder or an existing file cannot be written, if `path` is there and
   /// no regular file, or if no file can have that name. A link is followed: its target is replaced.
   explicit AtomicFile(const std::filesystem::path& path);
+
+  /// Where the file will appear: behind all links.
+  const std::filesystem::path& path() const { return path_; }
 
   /// As in NewFile.
   void write(const void* bytes, std::size_t count) { file_->write(bytes, count); }

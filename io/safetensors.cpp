@@ -17,7 +17,7 @@
 namespace graft::safetensors {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little, "tensors are read as they lie");
 
@@ -134,22 +134,51 @@ void check_places(std::vector<Entry>& entries, std::uint64_t data_bytes) {
   }
 }
 
-/// The parser takes the last of two entries with one name; here that is an error. So are more lists
-/// in lists than a header has: what walks them later would need a stack for each.
-Json parse_json(const std::string& text) {
-  constexpr int kMostDepth = 3;
-  std::set<std::string> names;
-  std::string twice;
-  const auto see = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMostDepth) fail(ErrorKind::io, "the header holds lists in lists in lists");
-    if (depth == 1 && event == Json::parse_event_t::key) {
-      const auto name = parsed.get<std::string>();
-      if (!names.insert(name).second) twice = name;
+/// What the parser would take: of two entries with one name the last, and more lists in lists than
+/// a header has, of which what walks them later would need a stack for each.
+class HeaderCheck : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(std::int64_t /*value*/) override { return true; }
+  bool number_unsigned(std::uint64_t /*value*/) override { return true; }
+  bool number_float(double /*value*/, const std::string& /*text*/) override { return true; }
+  bool string(std::string& /*value*/) override { return true; }
+  bool binary(Json::binary_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*size*/) override { return open(); }
+  bool start_array(std::size_t /*size*/) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& name) override {
+    if (depth_ == 1 && !names_.insert(name).second) {
+      fail(ErrorKind::io, "'", name, "' is there twice");
     }
     return true;
-  };
-  Json header = Json::parse(text, see);
-  if (!twice.empty()) fail(ErrorKind::io, "'", twice, "' is there twice");
+  }
+  bool parse_error(std::size_t /*place*/, const std::string& /*token*/,
+                   const Json::exception& /*error*/) override {
+    return false;  // the parser says it
+  }
+
+ private:
+  bool open() {
+    constexpr int kMostDepth = 4;
+    if (++depth_ > kMostDepth) fail(ErrorKind::io, "the header holds lists in lists in lists");
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  std::set<std::string> names_;
+};
+
+Json parse_json(const std::string& text) {
+  HeaderCheck check;
+  Json::sax_parse(text, &check);
+  Json header = Json::parse(text);
   if (!header.is_object()) fail(ErrorKind::io, "the header is no object");
   return header;
 }
@@ -213,18 +242,26 @@ std::vector<const NamedTensor*> in_file_order(const std::vector<NamedTensor>& te
   return order;
 }
 
+/// Entry by entry: an object that keeps their order looks for each name among all before it.
 std::string header_of(const std::vector<const NamedTensor*>& order, const Content& content) {
-  Json header = Json::object();
-  for (const auto& [key, value] : content.metadata) header[std::string(kMetadata)][key] = value;
+  using Ordered = nlohmann::ordered_json;
+  std::string text;
+  const auto add = [&](std::string_view name, const Ordered& entry) {
+    text.append(text.empty() ? "{" : ",").append(Json(name).dump()).append(":");
+    text.append(entry.dump());
+  };
+  Ordered metadata;
+  for (const auto& [key, value] : content.metadata) metadata[key] = value;
+  if (!metadata.empty()) add(kMetadata, metadata);
   std::uint64_t at = 0;
   for (const NamedTensor* named : order) {
     const std::uint64_t end = at + named->tensor.bytes();
-    header[named->name] = {{"dtype", name_of_dtype(*named)},
-                           {"shape", named->tensor.shape().dims()},
-                           {"data_offsets", {at, end}}};
+    add(named->name, {{"dtype", name_of_dtype(*named)},
+                      {"shape", named->tensor.shape().dims()},
+                      {"data_offsets", {at, end}}});
     at = end;
   }
-  std::string text = header.dump();
+  text.append(text.empty() ? "{}" : "}");
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
   return text;
 }

@@ -24,12 +24,15 @@ struct StepReport {
   /// The share of right predictions before the update; absent for losses without classes.
   std::optional<double> accuracy;
   std::int64_t samples = 0;
+  /// Predictions that the accuracy counts: none for losses without classes, or where all targets
+  /// are those of `Loss::ignore_index`.
+  std::int64_t judged = 0;
 };
 
 /// What one epoch did.
 struct EpochReport {
   int epoch = 0;  ///< from 1
-  /// Means over the epoch's samples, each judged before its update.
+  /// Means over what was judged in the epoch, before the update of its batch (LossMean).
   double loss = 0.0;
   std::optional<double> accuracy;
   std::int64_t samples = 0;
@@ -60,9 +63,9 @@ struct RunPosition {
   std::int64_t batch = 0;
   /// What the loader calls the next: its order and what transforms draw follow from it.
   std::int64_t loader_epoch = 0;
-  double loss_sum = 0.0;
-  double correct_sum = 0.0;
-  bool has_accuracy = false;
+  LossMean loss = {};
+  double correct = 0.0;
+  std::int64_t judged = 0;
   std::int64_t samples = 0;
   double seconds = 0.0;
   /// The model before the first step, where it was measured.
@@ -115,7 +118,8 @@ class Callback {
   virtual void on_checkpoint(Run& run, const std::filesystem::path& path);
   /// After the last step, also when the run was asked to stop, perhaps in the midst of an epoch.
   virtual void on_end(Run& run);
-  /// In place of `on_end` when an error ends the run.
+  /// In place of `on_end` when an error ends the run. Another exception comes as an Error{argument}
+  /// that says the same.
   virtual void on_error(Run& run, const Error& error);
 
   /// Under which checkpoints keep its numbers; empty: it has none.

@@ -1,5 +1,6 @@
 #include "train/checkpoint.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -9,7 +10,9 @@
 namespace graft {
 
 Checkpoint::Checkpoint(std::filesystem::path folder, CheckpointOptions options)
-    : folder_(std::move(folder)), options_(std::move(options)), monitor_(options_.monitor) {
+    : folder_(std::move(folder)),
+      options_(std::move(options)),
+      monitor_(options_.monitor, options_.smaller_is_better) {
   if (!(options_.minutes > 0.0)) {
     fail(ErrorKind::argument, "checkpoint: every ", options_.minutes,
          " minutes, wanted a number above 0");
@@ -42,9 +45,12 @@ void Checkpoint::on_save(Run& run) {
   save_last(run);
 }
 
-/// What there was before training may stay the best.
+/// What there was before training may stay the best, by what was measured then.
 void Checkpoint::on_validation(Run& run, const Evaluation& evaluation) {
-  if (run.position.epoch > 0 || !monitor_.name().empty()) return;
+  if (run.position.epoch > 0 || monitor_.best()) return;
+  const auto numbers = numbers_of(evaluation);
+  const auto is_monitored = [&](const auto& number) { return number.first == monitor_.name(); };
+  if (!monitor_.name().empty() && std::ranges::none_of(numbers, is_monitored)) return;
   EpochReport before;
   before.validation = evaluation;
   if (monitor_.improves(before)) save(run, best());

@@ -14,6 +14,7 @@ struct CheckpointOptions {
   double minutes = 10.0;
   /// What `best.safetensors` is best by, as Monitor takes it.
   std::string monitor = {};
+  std::optional<bool> smaller_is_better = {};
 };
 
 /// Keeps a run from being lost: writes `last.safetensors` into a folder after every epoch, every

@@ -150,16 +150,17 @@ void average(const std::vector<Tensor>& tensors, Communicator& ranks) {
   }
 }
 
-StepReport over_ranks(const StepReport& report, std::int64_t judged, Communicator& ranks) {
+StepReport over_ranks(const StepReport& report, Communicator& ranks) {
   const auto samples = static_cast<double>(report.samples);
-  const auto all = static_cast<double>(judged);
-  const double correct = judged == 0 ? 0.0 : *report.accuracy * all;
-  std::array<double, 4> sums{report.loss * samples, samples, correct, all};
+  const auto judged = static_cast<double>(report.judged);
+  const double correct = report.accuracy.value_or(0.0) * judged;
+  std::array<double, 4> sums{report.loss * samples, samples, correct, judged};
   ranks.all_reduce(sums);
   StepReport joint;
   joint.samples = static_cast<std::int64_t>(sums[1]);
   joint.loss = sums[0] / sums[1];
-  if (report.accuracy) joint.accuracy = sums[2] / sums[3];
+  joint.judged = static_cast<std::int64_t>(sums[3]);
+  if (joint.judged > 0) joint.accuracy = sums[2] / sums[3];
   return joint;
 }
 

@@ -62,8 +62,8 @@ void share_start(const Graph& graph, const std::vector<std::string>& parameters,
 /// Each float becomes its mean over the ranks, others those of rank 0.
 void average(const std::vector<Tensor>& tensors, Communicator& ranks);
 
-/// Of the batches of all ranks. `judged`: how many predictions the accuracy counts.
-StepReport over_ranks(const StepReport& report, std::int64_t judged, Communicator& ranks);
+/// Of the batches of all ranks.
+StepReport over_ranks(const StepReport& report, Communicator& ranks);
 
 /// Whether it is so on any rank; of several, each for itself, by one message.
 std::array<bool, 2> any_of_ranks(const std::array<bool, 2>& are_so, Communicator& ranks);

@@ -19,21 +19,39 @@ namespace {
 
 /// Sums over batches.
 struct Sums {
-  double loss = 0.0;
+  LossMean loss;
   std::int64_t samples = 0;
   double correct = 0.0;
   double judged = 0.0;
 
   template <class Started>
-  void add(const Started& batch) {
-    loss += batch.step.loss() * static_cast<double>(batch.samples);
+  void add(const Loss& of, const Started& batch) {
+    loss.add(of, batch.step.loss(), batch.samples, batch.judged);
     samples += batch.samples;
     correct += static_cast<double>(batch.step.correct().value_or(0));
     judged += static_cast<double>(batch.judged);
   }
 };
 
+/// The target for metrics: what the loss ignores is of no class.
+Tensor without_ignored(const Loss& loss, const Tensor& target) {
+  const std::optional<std::int64_t>& ignored = part_of(loss, 0).ignore_index;
+  if (!ignored || *ignored < 0) return target;
+  Tensor kept = target.to(cpu()).clone();
+  std::ranges::replace(kept.values<std::int64_t>(), *ignored, std::int64_t{-1});
+  return kept;
+}
+
 }  // namespace
+
+void LossMean::add(const Loss& loss, double of_batch, std::int64_t samples, std::int64_t judged) {
+  const bool is_one = loss.parts.empty() && !loss.joint;
+  const bool is_sum = is_one && loss.reduction == Reduction::sum;
+  const bool is_of_targets = is_one && has_class_targets(loss);
+  const auto counted = static_cast<double>(is_of_targets && !is_sum ? judged : samples);
+  sum += is_sum ? of_batch : of_batch * counted;
+  weight += counted;
+}
 
 struct Evaluator::State {
   Model model;  // a copy in the newest form that shares the user's tensors
@@ -82,7 +100,10 @@ Evaluator::State::Started Evaluator::State::start(const Batch& batch) {
   plan.start(inputs);
   const bool has_classes = has_class_targets(options.loss);
   const int axis = has_classes ? class_axis(options.loss, plan.output(1).shape()) : -1;
-  for (const auto& metric : metrics) metric->add(plan.output(1), batch.target, axis);
+  const bool has_metrics = !metrics.empty();
+  const Tensor seen =
+      has_metrics && has_classes ? without_ignored(options.loss, batch.target) : batch.target;
+  for (const auto& metric : metrics) metric->add(plan.output(1), seen, axis);
   return {late_numbers.take(plan, planned.counts_correct, options, batch.target), batch.size,
           has_classes ? count_judged(options.loss, batch.target) : 0};
 }
@@ -92,8 +113,8 @@ bool Evaluator::State::may_add_late() const {
 }
 
 Evaluation Evaluator::State::means(const Sums& sums) const {
-  Evaluation result{.loss = sums.loss, .samples = sums.samples};
-  if (sums.samples > 0) result.loss /= static_cast<double>(sums.samples);
+  Evaluation result{.loss = sums.loss.value(), .samples = sums.samples};
+  result.judged = static_cast<std::int64_t>(sums.judged);
   if (sums.judged > 0.0) result.accuracy = sums.correct / sums.judged;
   for (const auto& metric : metrics) {
     for (auto& value : metric->values()) result.metrics.push_back(std::move(value));
@@ -112,14 +133,14 @@ void Evaluator::State::check_metrics(const Shard& shard) const {
 Evaluation Evaluator::State::joint(Sums sums, const Shard& shard) const {
   Communicator& ranks = or_alone(options.communicator);
   if (ranks.size() == 1) return means(sums);
-  std::array<double, 4> numbers{sums.loss, static_cast<double>(sums.samples), sums.correct,
-                                sums.judged};
+  std::array<double, 5> numbers{sums.loss.sum, sums.loss.weight, static_cast<double>(sums.samples),
+                                sums.correct, sums.judged};
   if (shard.count > 1) {
     ranks.all_reduce(numbers);
   } else {
     ranks.broadcast(std::as_writable_bytes(std::span(numbers)), 0);
   }
-  sums = {numbers[0], static_cast<std::int64_t>(numbers[1]), numbers[2], numbers[3]};
+  sums = {{numbers[0], numbers[1]}, static_cast<std::int64_t>(numbers[2]), numbers[3], numbers[4]};
   Evaluation result = means(sums);
   for (auto& [name, value] : result.metrics) {
     ranks.broadcast(std::as_writable_bytes(std::span(&value, 1)), 0);
@@ -161,25 +182,26 @@ Evaluation Evaluator::run(DataLoader& loader, const std::function<bool()>& goes_
   state_->check_metrics(loader.shard());
   Sums sums;
   for (const auto& metric : state_->metrics) metric->reset();
+  const Loss& loss = state_->options.loss;
   std::optional<State::Started> last;  // added while the device is at the next
   for (const Batch& batch : loader) {
     if (goes_on && !goes_on()) break;
     const State::Started started = state_->start(batch);
-    if (last) sums.add(*std::exchange(last, std::nullopt));
+    if (last) sums.add(loss, *std::exchange(last, std::nullopt));
     if (state_->may_add_late()) {
       last = started;
     } else {
-      sums.add(started);
+      sums.add(loss, started);
     }
   }
-  if (last) sums.add(*last);
+  if (last) sums.add(loss, *last);
   return state_->joint(sums, loader.shard());
 }
 
 Evaluation Evaluator::run(const Batch& batch) {
   Sums sums;
   for (const auto& metric : state_->metrics) metric->reset();
-  sums.add(state_->start(batch));
+  sums.add(state_->options.loss, state_->start(batch));
   return state_->means(sums);
 }
 

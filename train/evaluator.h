@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,13 +17,27 @@ namespace graft {
 
 class Model;
 
+/// The loss of several batches as if they had been one: means over targets are weighed by the
+/// targets that count, other means by the samples; sums are added and divided by the samples.
+struct LossMean {
+  double sum = 0.0;
+  double weight = 0.0;
+
+  /// `judged`: how many targets count, of losses with class targets.
+  void add(const Loss& loss, double of_batch, std::int64_t samples, std::int64_t judged);
+  /// 0 without a batch.
+  double value() const { return weight > 0.0 ? sum / weight : 0.0; }
+};
+
 /// What a model achieves on data.
 struct Evaluation {
-  /// The mean over all samples.
+  /// The mean over all that was judged (LossMean).
   double loss = 0.0;
   /// Share of targets whose class the model ranks first; absent for losses without classes.
   std::optional<double> accuracy;
   std::int64_t samples = 0;
+  /// Targets that the accuracy counts.
+  std::int64_t judged = 0;
   /// What further metrics say, by their names.
   std::vector<std::pair<std::string, double>> metrics = {};
 };

@@ -37,7 +37,7 @@ std::vector<std::pair<float, double>> try_rates(TrainStep& step, DataLoader& loa
     const int index = static_cast<int>(tried.size());
     const auto rate = static_cast<float>(search.lowest * std::pow(growth, index));
     step.set_base_learning_rate(rate);
-    const double loss = step.run(batch.inputs, batch.target);
+    const double loss = step.run(batch.inputs, targets_of(batch));
     average = kOld * average + (1.0 - kOld) * loss;
     weight = kOld * weight + (1.0 - kOld);
     const double smooth = average / weight;

@@ -139,6 +139,8 @@ class OfNumbers : public Metric {
 /// targets.
 class EditDistance : public Metric {
  public:
+  explicit EditDistance(std::int64_t blank) : blank_(blank) {}
+
   void reset() override { edits_ = labels_ = 0; }
 
   void add(const Tensor& prediction, const Tensor& target, int /*class_axis*/) override {
@@ -168,20 +170,20 @@ class EditDistance : public Metric {
 
  private:
   /// Greedy: the best class of each step, repeats and blanks left out.
-  static std::vector<std::int64_t> decoded(const std::vector<double>& scores, const Shape& shape,
-                                           std::int64_t b) {
-    constexpr std::int64_t kBlank = 0;
+  std::vector<std::int64_t> decoded(const std::vector<double>& scores, const Shape& shape,
+                                    std::int64_t b) const {
     std::vector<std::int64_t> labels;
-    std::int64_t last = kBlank;
+    std::int64_t last = blank_;
     for (std::int64_t t = 0; t < shape[0]; ++t) {
       const auto first = scores.begin() + (t * shape[1] + b) * shape[2];
       const std::int64_t best = std::max_element(first, first + shape[2]) - first;
-      if (best != last && best != kBlank) labels.push_back(best);
+      if (best != last && best != blank_) labels.push_back(best);
       last = best;
     }
     return labels;
   }
 
+  std::int64_t blank_;
   std::int64_t edits_ = 0;
   std::int64_t labels_ = 0;
 };
@@ -269,7 +271,7 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-std::shared_ptr<Metric> metric_from_name(std::string_view name) {
+std::shared_ptr<Metric> metric_from_name(std::string_view name, std::int64_t blank) {
   if (const auto k = top_k_of(name)) return std::make_shared<TopK>(*k);
   if (std::ranges::find(kOfConfusion, name) != kOfConfusion.end()) {
     return std::make_shared<OfConfusion>(std::string(name));
@@ -277,7 +279,7 @@ std::shared_ptr<Metric> metric_from_name(std::string_view name) {
   if (std::ranges::find(kOfNumbers, name) != kOfNumbers.end()) {
     return std::make_shared<OfNumbers>(std::string(name));
   }
-  if (name == "edit_distance") return std::make_shared<EditDistance>();
+  if (name == "edit_distance") return std::make_shared<EditDistance>(blank);
   std::string valid;
   for (const std::string& known : metric_names()) valid += (valid.empty() ? "" : ", ") + known;
   fail(ErrorKind::argument, "unknown metric '", name, "'; valid: ", valid);

@@ -18,7 +18,8 @@ class Metric {
   virtual ~Metric() = default;
   /// Forgets all batches.
   virtual void reset() = 0;
-  /// `prediction`: of one batch, f32 or f64; `target`: what the loss compares it with;
+  /// `prediction`: of one batch, f32 or f64; `target`: what the loss compares it with, -1 for
+  /// classes that it ignores;
   /// `class_axis`: the axis of the prediction that runs over classes, -1 where there are none.
   /// Throws Error{argument}, {shape} or {type} if they are not what it measures.
   virtual void add(const Tensor& prediction, const Tensor& target, int class_axis) = 0;
@@ -54,8 +55,8 @@ std::vector<std::string> metric_names();
 
 /// The share of targets among the k best classes; one mean of a ConfusionMatrix; mean absolute and
 /// root mean square error and the coefficient of determination of numbers; Levenshtein's distance
-/// between target and greedy CTC decoding (blank 0), over the target's length. Throws
-/// Error{argument} for an unknown name, listing the valid ones.
-std::shared_ptr<Metric> metric_from_name(std::string_view name);
+/// between target and greedy CTC decoding, over the target's length; `blank`: as Loss::blank.
+/// Throws Error{argument} for an unknown name, listing the valid ones.
+std::shared_ptr<Metric> metric_from_name(std::string_view name, std::int64_t blank = 0);
 
 }  // namespace graft

@@ -41,6 +41,11 @@ int epochs(const std::map<std::string, double>& state, const std::string& key) {
   return static_cast<int>(at->second);
 }
 
+/// Nothing was done of it, here or in a run that is resumed.
+bool is_new(const Run& run) {
+  return run.position.epoch == 0 && run.position.batch == 0;
+}
+
 }  // namespace
 
 Numbers numbers_of(const Evaluation& evaluation) {
@@ -74,7 +79,8 @@ bool Monitor::improves(const EpochReport& report, double least_change) {
     for (const auto& [name, value] : numbers) valid += (valid.empty() ? "" : ", ") + name;
     fail(ErrorKind::argument, "no '", name_, "' is measured; valid here: ", valid);
   }
-  const double gain = !best_ ? 0.0 : (smaller_is_better(name_) ? *best_ - *now : *now - *best_);
+  const bool is_smaller_better = smaller_is_better_.value_or(smaller_is_better(name_));
+  const double gain = !best_ ? 0.0 : (is_smaller_better ? *best_ - *now : *now - *best_);
   if (best_ && !(gain > least_change)) {
     ++waited_;
     return false;
@@ -98,12 +104,13 @@ void Monitor::load_state(const std::map<std::string, double>& state) {
 }
 
 EarlyStopping::EarlyStopping(Options options)
-    : options_(std::move(options)), monitor_(options_.monitor) {
+    : options_(std::move(options)), monitor_(options_.monitor, options_.smaller_is_better) {
   check_patience("early stopping", options_.patience);
 }
 
 /// The run that is resumed may have ended so.
 void EarlyStopping::on_start(Run& run) {
+  if (is_new(run)) monitor_ = Monitor(options_.monitor, options_.smaller_is_better);
   run.stops |= has_stopped();
 }
 
@@ -113,12 +120,16 @@ void EarlyStopping::on_epoch(Run& run, const EpochReport& report) {
 }
 
 ReduceOnPlateau::ReduceOnPlateau(Options options)
-    : options_(std::move(options)), monitor_(options_.monitor) {
+    : options_(std::move(options)), monitor_(options_.monitor, options_.smaller_is_better) {
   check_patience("reduce on plateau", options_.patience);
   if (!(options_.factor > 0.0F && options_.factor < 1.0F)) {
     fail(ErrorKind::argument, "reduce on plateau: factor is ", options_.factor,
          ", wanted a number between 0 and 1");
   }
+}
+
+void ReduceOnPlateau::on_start(Run& run) {
+  if (is_new(run)) monitor_ = Monitor(options_.monitor, options_.smaller_is_better);
 }
 
 void ReduceOnPlateau::on_epoch(Run& run, const EpochReport& report) {

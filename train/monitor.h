@@ -10,10 +10,13 @@ namespace graft {
 
 /// One number of each epoch, the best so far, and the epochs since then. By name: "loss",
 /// "accuracy" (of training), "validation_loss", "validation_accuracy", "validation_f1" and other
-/// metrics; empty: the first that there is of validation accuracy, validation loss, loss.
+/// metrics; empty: the first that there is of validation accuracy, validation loss, loss. Smaller
+/// is better of losses, "mae", "rmse" and "edit_distance", larger of all others, unless
+/// `smaller_is_better` says it, as for a metric of the program's own.
 class Monitor {
  public:
-  explicit Monitor(std::string name = {}) : name_(std::move(name)) {}
+  explicit Monitor(std::string name = {}, std::optional<bool> smaller_is_better = {})
+      : name_(std::move(name)), smaller_is_better_(smaller_is_better) {}
 
   /// Takes the epoch's number; whether it is better than the best by more than `least_change`.
   /// Throws Error{argument} if the run has no such number, listing those that it has.
@@ -33,6 +36,7 @@ class Monitor {
 
  private:
   std::string name_;
+  std::optional<bool> smaller_is_better_;
   std::optional<double> best_;
   int best_epoch_ = 0;
   int waited_ = 0;
@@ -43,13 +47,15 @@ std::vector<std::pair<std::string, double>> numbers_of(const EpochReport& report
 /// Those of a measurement alone.
 std::vector<std::pair<std::string, double>> numbers_of(const Evaluation& evaluation);
 
-/// Ends training when the monitored number has not become better for `patience` epochs.
+/// Ends training when the monitored number has not become better for `patience` epochs. A run that
+/// is not resumed begins anew, also where it is the callback's second.
 class EarlyStopping : public Callback {
  public:
   struct Options {
     int patience = 5;
     std::string monitor = {};
     double least_change = 0.0;
+    std::optional<bool> smaller_is_better = {};
   };
   explicit EarlyStopping(Options options);
 
@@ -71,7 +77,7 @@ class EarlyStopping : public Callback {
 };
 
 /// Multiplies the base learning rate when the monitored number has not become better for `patience`
-/// epochs (PyTorch's ReduceLROnPlateau with absolute threshold).
+/// epochs, as Keras's ReduceLROnPlateau does (PyTorch's waits one epoch more).
 class ReduceOnPlateau : public Callback {
  public:
   struct Options {
@@ -80,9 +86,11 @@ class ReduceOnPlateau : public Callback {
     float floor = 0.0F;
     std::string monitor = {};
     double least_change = 0.0;
+    std::optional<bool> smaller_is_better = {};
   };
   explicit ReduceOnPlateau(Options options);
 
+  void on_start(Run& run) override;
   bool looks_at_step(const Run& /*run*/) override { return false; }
   void on_epoch(Run& run, const EpochReport& report) override;
   std::string name() const override { return "reduce_on_plateau"; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -14,12 +15,11 @@
 namespace graft {
 namespace {
 
-void add(const StepReport& step, RunPosition& position) {
-  const auto samples = static_cast<double>(step.samples);
+void add(const Loss& loss, const StepReport& step, RunPosition& position) {
   ++position.batch;
-  position.loss_sum += step.loss * samples;
-  position.correct_sum += step.accuracy.value_or(0.0) * samples;
-  position.has_accuracy = step.accuracy.has_value();
+  position.loss.add(loss, step.loss, step.samples, step.judged);
+  position.correct += step.accuracy.value_or(0.0) * static_cast<double>(step.judged);
+  position.judged += step.judged;
   position.samples += step.samples;
 }
 
@@ -28,10 +28,9 @@ EpochReport report_of(const RunPosition& position) {
   report.epoch = position.epoch + 1;
   report.samples = position.samples;
   report.seconds = position.seconds;
-  if (position.samples == 0) return report;
-  const auto samples = static_cast<double>(position.samples);
-  report.loss = position.loss_sum / samples;
-  if (position.has_accuracy) report.accuracy = position.correct_sum / samples;
+  report.loss = position.loss.value();
+  if (position.judged > 0)
+    report.accuracy = position.correct / static_cast<double>(position.judged);
   return report;
 }
 
@@ -69,9 +68,9 @@ TrainOptions counting(TrainOptions options) {
   return options;
 }
 
-/// Of the samples; absent where no prediction was judged at all.
+/// Absent where no prediction was judged at all.
 std::optional<double> share(std::optional<std::int64_t> correct, std::int64_t judged) {
-  if (!correct) return std::nullopt;
+  if (!correct || judged == 0) return std::nullopt;
   return static_cast<double>(*correct) / static_cast<double>(judged);
 }
 
@@ -114,9 +113,11 @@ Trainer::Started Trainer::start(const Batch& batch) {
 }
 
 StepReport Trainer::finish(const Started& started, const Run* run) const {
-  StepReport report{.loss = started.step.loss(), .samples = started.samples};
-  report.accuracy = share(started.step.correct(), started.judged);
-  if (ranks_->size() > 1) report = over_ranks(report, started.judged, *ranks_);
+  StepReport report{.loss = started.step.loss(),
+                    .accuracy = share(started.step.correct(), started.judged),
+                    .samples = started.samples,
+                    .judged = started.judged};
+  if (ranks_->size() > 1) report = over_ranks(report, *ranks_);
   if (!std::isfinite(report.loss)) {
     const std::string place = run == nullptr
                                   ? ""
@@ -155,6 +156,10 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
   } catch (const Error& error) {
     for (const auto& callback : options.callbacks) callback->on_error(run, error);
     throw;
+  } catch (const std::exception& thrown) {  // of a callback or of the data
+    const Error error(ErrorKind::argument, thrown.what());
+    for (const auto& callback : options.callbacks) callback->on_error(run, error);
+    throw;
   }
 }
 
@@ -166,6 +171,11 @@ void Trainer::resume(Run& run, DataLoader& loader, const std::filesystem::path& 
            run.batches, ": the data or the batch are others");
     }
     step_.load_state(state.step);
+    const std::int64_t epochs = run.epochs - state.position.epoch;
+    const std::int64_t batches = epochs * run.batches - state.position.batch;
+    const std::int64_t more = std::max<std::int64_t>(batches / accumulate_, 0);
+    const std::int64_t wanted = std::max(state.step.total_updates, state.step.updates + more);
+    step_.set_total_updates(total_updates_ != 0 ? total_updates_ : wanted);
   } catch (const Error& error) {
     fail(error.kind(), "cannot resume from '", path.string(), "': ", error.what());
   }
@@ -242,7 +252,7 @@ void Trainer::report(Run& run, const FitOptions& options, const Started& started
                      const std::function<double()>& seconds) {
   RunPosition& position = run.position;
   const StepReport report = finish(started, &run);
-  add(report, position);
+  add(loss_, report, position);
   position.seconds = seconds();
   const Progress progress{position.epoch + 1, run.epochs,     position.batch, run.batches, report,
                           started.rate,       started.updates};

@@ -32,7 +32,8 @@ struct FitOptions {
   /// written.
   std::function<void(const std::string& problem)> on_problem = {};
   /// A file that the callback Checkpoint wrote: training goes on from there, with the bits that it
-  /// would have had. Model, options, loaders and epochs must be those of the run that wrote it.
+  /// would have had. Model, options and loaders must be those of the run that wrote it. With more
+  /// epochs the schedule is that of as many from the start, so the rate may jump.
   std::filesystem::path resume = {};
   /// Measures the model before the first step, where there are validation data.
   bool measure_first = false;
@@ -43,7 +44,9 @@ struct FitOptions {
 /// is of all ranks' samples, and what stops one stops all.
 class Trainer {
  public:
-  /// As TrainStep. `options.total_updates`, when 0, is set by `fit` from loader and epochs.
+  /// As TrainStep. `options.total_updates`, when 0, is set by the first `fit`, and by each later
+  /// one, to the updates that were made and those that are to come: the schedule runs over all of
+  /// them.
   explicit Trainer(Model& model, TrainOptions options = {});
 
   /// One step. Throws Error{numeric} if the loss is NaN or infinite; the update of that step has

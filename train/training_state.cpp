@@ -13,7 +13,7 @@ constexpr std::string_view kWeights = "weights/";
 constexpr std::string_view kOptimizer = "optimizer/";
 constexpr std::string_view kCallback = "callback/";
 constexpr std::string_view kFormat = "graft.training_state";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kVersion = "2";
 
 /// The shortest text that reads back as the same number.
 template <class Number>
@@ -44,8 +44,10 @@ void for_each_number(State& state, const Visit& visit) {
   visit("epoch", state.position.epoch);
   visit("batch", state.position.batch);
   visit("loader_epoch", state.position.loader_epoch);
-  visit("loss_sum", state.position.loss_sum);
-  visit("correct_sum", state.position.correct_sum);
+  visit("loss_sum", state.position.loss.sum);
+  visit("loss_weight", state.position.loss.weight);
+  visit("correct", state.position.correct);
+  visit("judged", state.position.judged);
   visit("samples", state.position.samples);
   visit("seconds", state.position.seconds);
 }
@@ -53,7 +55,6 @@ void for_each_number(State& state, const Visit& visit) {
 using Texts = std::map<std::string, std::string>;
 
 void put_position(const RunPosition& position, Texts& texts) {
-  texts["has_accuracy"] = text_of(static_cast<int>(position.has_accuracy));
   if (!position.before) return;
   texts["before.loss"] = text_of(position.before->loss);
   texts["before.samples"] = text_of(position.before->samples);
@@ -68,14 +69,13 @@ Number take(const Texts& texts, const std::string& key) {
 }
 
 RunPosition take_position(const Texts& texts, RunPosition position) {
-  position.has_accuracy = take<int>(texts, "has_accuracy") != 0;
   if (position.epoch < 0 || position.batch < 0 || position.loader_epoch < 0) {
     fail(ErrorKind::io, "the place is epoch ", position.epoch, ", batch ", position.batch);
   }
-  for (const std::int64_t counted : {position.loader_epoch, position.samples}) {
+  for (const std::int64_t counted : {position.loader_epoch, position.samples, position.judged}) {
     if (counted < 0 || counted > kMostCounted) {
       fail(ErrorKind::io, "the place is epoch ", position.loader_epoch, " of the loader, ",
-           position.samples, " samples, wanted 0 to ", kMostCounted);
+           position.samples, " samples, ", position.judged, " judged, wanted 0 to ", kMostCounted);
     }
   }
   if (!texts.contains("before.loss")) return position;

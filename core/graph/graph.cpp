@@ -268,10 +268,13 @@ void Graph::replace_all_uses(Value* from, Value* to) {
     to->add_use(use);
   }
   if (!from->is_graph_output()) return;
-  std::vector<Value*> outputs = from->graph().outputs();
-  std::ranges::replace(outputs, from, to);
-  from->graph().set_outputs(outputs);
-  if (from->is_graph_output()) replace_body_outputs(from->graph(), from, to);
+  for (Value*& output : from->graph().outputs_) {
+    if (output != from) continue;
+    output = to;
+    ++to->output_count_;
+    if (--from->output_count_ == 0) return;
+  }
+  replace_body_outputs(from->graph(), from, to);
 }
 
 }  // namespace graft

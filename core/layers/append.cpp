@@ -129,13 +129,14 @@ void insert_into(Model& model, const std::vector<Layer>& layers, const InsertOpt
   LayerContext context(graph, model.opset(), options.seed);
   context.set_init(options.init);
   context.insert_before(place.before);
-  const std::vector<Use> readers(place.value->uses().begin(), place.value->uses().end());
+  const std::size_t readers = place.value->uses().size();
   Value* const result = add_layers(context, layers, place.value);
   if (place.reader) {
     place.reader->node->set_input(place.reader->index, result);
   } else {
-    std::vector<Use> added(place.value->uses().begin(), place.value->uses().end());
-    std::erase_if(added, [&](const Use& use) { return std::ranges::count(readers, use) != 0; });
+    // What was added since stands behind the readers that there were.
+    const std::span<const Use> uses = place.value->uses();
+    const std::vector<Use> added(uses.begin() + static_cast<std::ptrdiff_t>(readers), uses.end());
     graph.replace_all_uses(place.value, result);
     for (const Use& use : added) use.node->set_input(use.index, place.value);
     declare(*place.value);

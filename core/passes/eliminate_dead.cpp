@@ -1,3 +1,5 @@
+#include <ranges>
+
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 
@@ -28,7 +30,7 @@ bool eliminate_dead(Graph& graph) {
     }
   }
   const std::vector<Value*> initializers = graph.initializers();
-  for (Value* initializer : initializers) {
+  for (Value* initializer : std::views::reverse(initializers)) {  // as a graph looks for them
     if (!initializer->is_unused() || initializer->is_graph_input() || initializer->is_variable) {
       continue;
     }

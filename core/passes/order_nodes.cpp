@@ -3,6 +3,7 @@
 // logarithm.
 #include <algorithm>
 #include <queue>
+#include <utility>
 
 #include "core/base/pointer_map.h"
 #include "core/ops/alias.h"
@@ -54,6 +55,7 @@ struct Block {
   std::int64_t bytes = 0;  ///< 0 where the step does not free it: inputs, initializers, outputs
   List readers{};
   int readers_left = 0;
+  int last_reader = -1;
   /// Those that an update of the variable must wait for: readers since the last one.
   List readers_of_state{};
 };
@@ -132,10 +134,9 @@ class Scheduler {
   }
 
   void read(int i, int index) {
-    List& blocks = items_[at(i)].blocks;
-    if (lists_.find(blocks, [&](int other) { return other == index; }) >= 0) return;
-    lists_.add(blocks, index);
     Block& block = blocks_[at(index)];
+    if (std::exchange(block.last_reader, i) == i) return;
+    lists_.add(items_[at(i)].blocks, index);
     lists_.add(block.readers, i);
     ++block.readers_left;
     lists_.add(block.readers_of_state, i);

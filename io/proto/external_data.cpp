@@ -1,5 +1,6 @@
 #include "io/proto/external_data.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <system_error>
@@ -164,6 +165,19 @@ std::set<std::string> data_files_of(const std::filesystem::path& path) {
   return files;
 }
 
+std::filesystem::path folder_of_data(const std::filesystem::path& path,
+                                     const pb::ModelProto& model) {
+  const std::filesystem::path target = target_of(path);
+  if (target == path) return folder_of(path);
+  Files files;
+  collect_locations(model, files);
+  std::error_code ignored;
+  const bool is_beside_link = std::ranges::all_of(files, [&](const std::string& file) {
+    return std::filesystem::exists(folder_of(path) / file, ignored);
+  });
+  return folder_of(is_beside_link ? path : target);
+}
+
 ExternalWriter::ExternalWriter(std::filesystem::path model, const std::string& name,
                                std::size_t threshold_bytes)
     : model_(std::move(model)),
@@ -198,8 +212,11 @@ bool ExternalWriter::is_own(const std::string& file) const {
 void ExternalWriter::commit(AtomicFile& file) {
   // Behind the rename nothing is allocated, so that no lack of memory makes it look undone.
   std::vector<std::filesystem::path> older;
-  for (const std::string& data : data_files_of(model_)) {
-    if (is_own(data)) older.push_back(model_.parent_path() / data);
+  for (const std::string& name : data_files_of(model_)) {
+    std::filesystem::path data = model_.parent_path() / name;
+    // The older model may name a file that was not there, and so has been made now.
+    const bool is_new = is_used_ && data == file_.path();
+    if (is_own(name) && !is_new) older.push_back(std::move(data));
   }
   if (is_used_) {
     file_.finish();

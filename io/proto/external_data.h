@@ -43,6 +43,11 @@ class ExternalReader {
   std::filesystem::path folder_;
 };
 
+/// The folder in which the data files of a model lie: that of `path` or, where `path` is a link and
+/// one of them is not beside it, that of the file that it leads to.
+std::filesystem::path folder_of_data(const std::filesystem::path& path,
+                                     const pb::ModelProto& model);
+
 /// The data files that the model file at `path` names, as it names them; none if it is no model.
 std::set<std::string> data_files_of(const std::filesystem::path& path);
 

@@ -45,11 +45,6 @@ Model build(pb::ModelProto& proto, const std::filesystem::path& folder) {
   return model;
 }
 
-/// A relative file name without a folder lies in the current one.
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  return path.has_parent_path() ? path.parent_path() : ".";
-}
-
 std::uint64_t size_limit(const LoadOptions& options) {
   return std::min(options.max_bytes, kMaxMessageBytes);
 }
@@ -61,7 +56,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
   return on_file("load", path, [&] {
     OnArena<pb::ModelProto> proto;
     parse_message(read_file(path, size_limit(options)), "model", *proto);
-    return build(*proto, folder_of(path));
+    return build(*proto, folder_of_data(path, *proto));
   });
 }
 
@@ -83,11 +78,11 @@ Model parse(std::string_view bytes, const std::filesystem::path& folder,
 
 void save(const Model& model, const std::filesystem::path& path, const SaveOptions& options) {
   on_file("save", path, [&] {
+    AtomicFile file(path);
     std::optional<ExternalWriter> external;
     if (!options.external_data.empty()) {
-      external.emplace(path, options.external_data, options.external_threshold_bytes);
+      external.emplace(file.path(), options.external_data, options.external_threshold_bytes);
     }
-    AtomicFile file(path);
     OnArena<pb::ModelProto> proto;
     put_model(model, *proto, external ? &*external : nullptr);
     write_bytes(*proto, file);

@@ -1,5 +1,7 @@
 #include "io/proto/value_info.h"
 
+#include <algorithm>
+#include <functional>
 #include <string_view>
 
 #include "io/proto/parse.h"
@@ -23,6 +25,16 @@ const pb::ValueInfoProto* leading_entry(const pb::GraphProto& entries) {
 /// An initializer that is no input has its tensor's type, whatever the file says.
 bool has_tensor_type(const Value& value) {
   return value.is_initializer() && !value.is_graph_input();
+}
+
+/// Whether no tensor of one type is of the other.
+bool contradict(const ValueType& a, const ValueType& b) {
+  const auto differs = [](const Dim& x, const Dim& y) {
+    return x.is_known() && y.is_known() && x.value() != y.value();
+  };
+  if (a.dtype != b.dtype && a.dtype != DType::undefined && b.dtype != DType::undefined) return true;
+  if (!a.shape || !b.shape) return false;
+  return !std::ranges::equal(a.shape->dims(), b.shape->dims(), std::not_fn(differs));
 }
 
 template <class Visit>
@@ -96,7 +108,8 @@ ValueInfoWriter::Kept& ValueInfoWriter::kept(const Value& value) {
   const pb::ValueInfoProto* const leading = leading_entry(result.entries);
   const ValueType imported = leading != nullptr ? to_value_type(leading->type()) : ValueType{};
   result.type_changed =
-      leading == nullptr || (!has_tensor_type(value) && !(imported == value.type()));
+      leading == nullptr ||
+      (has_tensor_type(value) ? contradict(imported, value.type()) : !(imported == value.type()));
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "io/file.h"
+#include "tests/core/growth.h"
 #include "tests/data/test_files.h"
 #include "tests/io/hex.h"
 
@@ -66,6 +67,21 @@ TEST(Safetensors, KeepsEveryTypeAndEmptyTensors) {
     EXPECT_TRUE(equal_bits(at->tensor, named.tensor)) << named.name;
   }
   EXPECT_EQ(back.metadata, content.metadata);
+}
+
+TEST(Safetensors, TimeGrowsWithTheNumberOfTensors) {
+  const TempFolder folder;
+  const auto saving = [&](int count) {
+    safetensors::Content content;
+    for (int i = 0; i < count; ++i) {
+      content.tensors.push_back({"tensor_" + std::to_string(i), Tensor::zeros(DType::f32, {1})});
+    }
+    return [&folder, content = std::move(content)] {
+      safetensors::save(folder.path() / "many", content);
+      EXPECT_EQ(safetensors::load(folder.path() / "many").tensors.size(), content.tensors.size());
+    };
+  };
+  EXPECT_LT(growth(1500, saving), kFarFromProportional);
 }
 
 TEST(Safetensors, RefusesWhatItCannotWrite) {

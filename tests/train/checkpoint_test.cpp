@@ -289,6 +289,51 @@ TEST(TrainingState, DamagedFilesAreRefused) {
   load("neither of weights", [](auto& content) { content.tensors[0].name = "other"; });
 }
 
+/// What 6 epochs do is done too when they are asked for after 3.
+TEST(Resume, MoreEpochsHaveAScheduleOfTheirOwn) {
+  const TempFolder folder;
+  const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
+  const TrainOptions options{.optimizer = SGD{.lr = 0.1F},
+                             .schedule = schedule_from_name("cosine")};
+  OneTraining first(options);
+  first.fit({checkpoint}, {}, 0);
+  ASSERT_LT(first.trainer.train_step().learning_rate(), 1e-6);
+  DataLoader loader(images(), {.batch = 8});
+  for (const std::int64_t given : {0, 42}) {
+    TrainOptions longer = options;
+    longer.total_updates = given;
+    OneTraining second(longer);
+    std::vector<double> rates;
+    second.trainer.fit(loader, {.epochs = 6,
+                                .on_step =
+                                    [&](const Progress& progress) {
+                                      rates.push_back(*progress.learning_rate);
+                                      return true;
+                                    },
+                                .resume = checkpoint->last()});
+    ASSERT_EQ(rates.size(), 21U);
+    EXPECT_NEAR(rates.front(), 0.05, 1e-6) << "21 of 42 updates are done";
+    EXPECT_GT(rates[10], 0.01);
+  }
+}
+
+/// Its data are separated at first, and a rate like that spoils it.
+TEST(Checkpoint, WhatWasBeforeMayBeTheBestByAnyName) {
+  for (const char* monitor : {"", "validation_accuracy", "validation_loss"}) {
+    const TempFolder folder;
+    const auto checkpoint =
+        std::make_shared<Checkpoint>(folder.path(), CheckpointOptions{.monitor = monitor});
+    OneTraining session({.optimizer = Adam{.lr = 1e-2F}});
+    session.fit({}, {}, 0);
+    session.trainer.train_step().set_base_learning_rate(3.0F);
+    DataLoader loader(images(), {.batch = 8});
+    session.trainer.fit(loader,
+                        {.validation = &loader, .callbacks = {checkpoint}, .measure_first = true});
+    EXPECT_EQ(checkpoint->monitor().best_epoch(), 0) << monitor;
+    EXPECT_TRUE(std::filesystem::exists(checkpoint->best())) << monitor;
+  }
+}
+
 /// The losses fall, so nothing stops; then a monitor that cannot improve does.
 TEST(EarlyStopping, EndsTheRunAndStaysEndedWhenResumed) {
   const TempFolder folder;
@@ -306,12 +351,35 @@ TEST(EarlyStopping, EndsTheRunAndStaysEndedWhenResumed) {
   EXPECT_EQ(second.fit({make()}, checkpoint->last(), 0).size(), 0U);
 }
 
+TEST(EarlyStopping, ASecondRunBeginsAnew) {
+  const auto stopping = std::make_shared<EarlyStopping>(
+      EarlyStopping::Options{.patience = 1, .monitor = "loss", .least_change = 1e9});
+  OneTraining session({});
+  EXPECT_EQ(session.fit({stopping}, {}, 0).size(), 2U);
+  EXPECT_EQ(session.fit({stopping}, {}, 0).size(), 2U);
+}
+
 TEST(ReduceOnPlateau, DividesTheRate) {
   OneTraining session({.optimizer = SGD{.lr = 0.1F}});
   session.fit({std::make_shared<ReduceOnPlateau>(ReduceOnPlateau::Options{
                   .factor = 0.5F, .patience = 1, .monitor = "loss", .least_change = 1e9})},
               {}, 0);
   EXPECT_FLOAT_EQ(session.trainer.train_step().learning_rate(), 0.025F);
+}
+
+/// A number falls; whether that is better than before only the program knows.
+TEST(Monitor, IsToldWhichWayIsBetter) {
+  const auto fall = [](Monitor monitor) {
+    std::vector<bool> better;
+    for (const double value : {3.0, 2.0}) {
+      EpochReport report;
+      report.validation = Evaluation{.metrics = {{"perplexity", value}}};
+      better.push_back(monitor.improves(report));
+    }
+    return better;
+  };
+  EXPECT_THAT(fall(Monitor("validation_perplexity")), ::testing::ElementsAre(true, false));
+  EXPECT_THAT(fall(Monitor("validation_perplexity", true)), ::testing::ElementsAre(true, true));
 }
 
 TEST(Monitor, NamesWhatThereIs) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "autograd/joint_loss.h"
 #include "core/layers/nets.h"
 #include "data/tensor_dataset.h"
 #include "tests/data/test_files.h"
@@ -47,6 +48,22 @@ TEST(FindRate, ATrainerIsAsItWasBehindABatchThatDoesNotFit) {
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(equal_bits(before[i], after[i]));
   EXPECT_EQ(trainer.train_step().updates(), 0);
   EXPECT_EQ(loader.epoch(), 0);
+}
+
+/// The second target is of another type than the first.
+TEST(FindRate, JudgesAllTargets) {
+  Model model = test::linear_model();
+  model.graph().add_output(
+      model.graph().add_node("Neg", "", {model.graph().outputs()[0]}, {"n"})->output());
+  model.graph().outputs()[1]->set_type(model.graph().outputs()[0]->type());
+  const std::string first = model.graph().outputs()[0]->name();
+  Trainer trainer(model,
+                  {.loss = sum_of({{first, cross_entropy()}, {"n", mse()}}), .optimizer = SGD{}});
+  const std::vector<NamedSamples> further{{"z", Tensor::zeros(DType::f32, {20, 2})}};
+  DataLoader loader(tensor_dataset({{"x", test::random_tensor({20, 2}, 5)}},
+                                   {"y", Tensor::zeros(DType::i64, {20})}, 0, further),
+                    {.batch = 20});
+  EXPECT_GT(find_rate(trainer, loader).rate, 0.0F);
 }
 
 TEST(FindRate, RefusesSearchesThatMakeNoSense) {

@@ -77,6 +77,13 @@ TEST(Metric, EditsBetweenSequences) {
       0.5);
 }
 
+TEST(Metric, SequencesMayBeSeparatedByAnotherClass) {
+  const Tensor prediction = Tensor::from<float>({3, 1, 3}, {9, 0, 0, 0, 0, 9, 0, 9, 0});
+  const auto metric = metric_from_name("edit_distance", 2);
+  metric->add(prediction, Tensor::from<std::int64_t>({1, 2}, {0, 1}), 2);
+  EXPECT_EQ(metric->values().at(0).second, 0.0);
+}
+
 /// Labels that are no classes are not counted, also where there is no class at all.
 TEST(Metric, NoClasses) {
   ConfusionMatrix matrix;

@@ -89,6 +89,41 @@ TEST(Trainer, CallbacksStopIt) {
   EXPECT_EQ(by_epoch.size(), 1U);
 }
 
+TEST(Trainer, CallbacksHearOfAnyException) {
+  class Listener : public Callback {
+   public:
+    void on_end(graft::Run& /*run*/) override { heard = "the end"; }
+    void on_error(graft::Run& /*run*/, const Error& error) override { heard = error.what(); }
+    std::string heard;
+  };
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  Trainer trainer(model, options());
+  DataLoader loader(separable(), {.batch = 16});
+  const auto listener = std::make_shared<Listener>();
+  const auto on_step = [](const Progress&) -> bool { throw std::runtime_error("no more"); };
+  EXPECT_THROW(trainer.fit(loader, {.on_step = on_step, .callbacks = {listener}}),
+               std::runtime_error);
+  EXPECT_EQ(listener->heard, "no more");
+}
+
+/// Labels 0, 0 | 1, 0 in batches of two, of which 0 is ignored.
+TEST(Trainer, AnEpochsAccuracyIsOfWhatWasJudged) {
+  Model model = test::linear_model();
+  model.graph().find("w")->initializer().copy_from(Tensor::from<float>({2, 2}, {1, 0, 0, 1}));
+  model.graph().find("b")->initializer().copy_from(Tensor::from<float>({2}, {0, 0}));
+  Loss loss = cross_entropy();
+  loss.ignore_index = 0;
+  loss.reduction = Reduction::sum;
+  Trainer trainer(model, {.loss = loss, .optimizer = SGD{.lr = 0.0F}});
+  DataLoader loader(tensor_dataset({{"x", Tensor::from<float>({4, 2}, {0, 1, 0, 1, 0, 1, 2, 0})}},
+                                   {"y", Tensor::from<std::int64_t>({4}, {0, 0, 1, 0})}),
+                    {.batch = 2});
+  const EpochReport report = trainer.fit(loader, {.validation = &loader}).front();
+  EXPECT_EQ(report.accuracy, 1.0);
+  EXPECT_EQ(report.validation->accuracy, 1.0);
+  EXPECT_EQ(report.validation->judged, 1);
+}
+
 TEST(Trainer, ADivergingLossIsANumericError) {
   Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
   Trainer trainer(model, {.optimizer = SGD{.lr = 1e30F}});
@@ -147,6 +182,41 @@ TEST(Evaluator, MeasuresLossAndAccuracyByHand) {
   EXPECT_NEAR(result.loss, (0.3132617 + 2.1269280) / 2, 1e-6);
   EXPECT_EQ(result.accuracy, 0.5);
   EXPECT_EQ(result.samples, 2);
+}
+
+/// However the samples are put into batches, as by one batch: sums are divided by the samples,
+/// means weighed by the targets that count.
+TEST(Evaluator, TheLossDoesNotDependOnTheBatch) {
+  Model model = test::linear_model();
+  const auto data = tensor_dataset({{"x", test::random_tensor({7, 2}, 5)}},
+                                   {"y", Tensor::from<std::int64_t>({7}, {0, 1, 1, 1, 0, 1, 1})});
+  for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
+    Loss loss = cross_entropy();
+    loss.reduction = reduction;
+    loss.ignore_index = 0;
+    const auto measured = [&](std::int64_t batch) {
+      DataLoader loader(data, {.batch = batch});
+      return Evaluator(model, {.loss = loss}).run(loader).loss;
+    };
+    EXPECT_NEAR(measured(2), measured(7), 1e-6);
+    EXPECT_NEAR(measured(3), measured(7), 1e-6);
+  }
+}
+
+TEST(Evaluator, MetricsLeaveOutWhatTheLossIgnores) {
+  Model model = test::linear_model();
+  model.graph().find("w")->initializer().copy_from(Tensor::from<float>({2, 2}, {1, 0, 0, 1}));
+  model.graph().find("b")->initializer().copy_from(Tensor::from<float>({2}, {0, 0}));
+  DataLoader loader(tensor_dataset({{"x", Tensor::from<float>({3, 2}, {0, 1, 0, 1, 2, 0})}},
+                                   {"y", Tensor::from<std::int64_t>({3}, {0, 1, 1})}),
+                    {.batch = 3});
+  Loss loss = cross_entropy();
+  loss.ignore_index = 0;
+  Evaluator evaluator(model, {.loss = loss});
+  evaluator.add_metric(metric_from_name("top1"));
+  const Evaluation result = evaluator.run(loader);
+  EXPECT_EQ(result.accuracy, 0.5);
+  EXPECT_EQ(result.metrics.at(0).second, 0.5);
 }
 
 }  // namespace

@@ -88,7 +88,8 @@ ExitCode evaluate(EvalArguments arguments) {
                               .output = arguments.loss.output,
                               .device = arguments.compute.device,
                               .fallback = arguments.compute.fallback});
-  for (const std::string& name : arguments.metrics) evaluator.add_metric(metric_from_name(name));
+  for (const std::string& name : arguments.metrics)
+    evaluator.add_metric(metric_from_name(name, loss.blank));
   const auto table = std::make_shared<ClassTable>();
   const bool has_table = verbosity().verbose && !arguments.json && has_class_targets(loss);
   if (has_table) evaluator.add_metric(table);

@@ -245,7 +245,8 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
                     .validation = validation ? &*validation : nullptr,
                     .ranks = ranks};
   Trainer& trainer = training.trainer;
-  for (const std::string& metric : arguments.metrics) trainer.add_metric(metric_from_name(metric));
+  for (const std::string& metric : arguments.metrics)
+    trainer.add_metric(metric_from_name(metric, loss.blank));
   training.report.start(model, trainer.train_step(), options, why);
   if (arguments.dry_run) return dry_run(trainer, loader, arguments);
   const std::unique_ptr<RunFolder> folder =

@@ -50,6 +50,43 @@ void infer_if(InferContext& context) {
   }
 }
 
+/// How far the inputs of a body, as the file declares them, are what they will be: what was
+/// inferred of the body holds for those. Files often have the shapes of another batch.
+class Declared {
+ public:
+  /// Of one input; `given`: what it is at first, null where that is not known.
+  void compare(const Value& input, const SymShape* given) {
+    const auto& shape = input.shape();
+    if (!shape) return;  // so nothing was inferred of it
+    has_ranks_ = has_ranks_ && given != nullptr && given->rank() == shape->rank();
+    if (!has_ranks_) return;
+    for (int i = 0; i < shape->rank(); ++i) {
+      has_dims_ = has_dims_ && (!(*shape)[i].is_known() || (*shape)[i].same_as((*given)[i]));
+    }
+  }
+  void compare_carried(const Value& input, const SymShape* given, const ValueType& next) {
+    compare(input, given);
+    compare(input, next.shape ? &*next.shape : nullptr);
+  }
+  /// What is known of an output of the body.
+  ValueType known(ValueType output) const {
+    if (!has_ranks_) output.shape.reset();
+    if (!has_dims_ && output.shape) {
+      output.shape = SymShape(std::vector<Dim>(static_cast<std::size_t>(output.shape->rank())));
+    }
+    return output;
+  }
+
+ private:
+  bool has_ranks_ = true;
+  bool has_dims_ = true;
+};
+
+const Value* body_input(const Graph* body, int index) {
+  if (body == nullptr || index >= static_cast<int>(body->inputs().size())) return nullptr;
+  return body->inputs()[static_cast<std::size_t>(index)];
+}
+
 /// A collected output has one more axis; `dim` is its length.
 ValueType collected(ValueType entry, std::int64_t axis, const Dim& dim) {
   entry.is_container = false;
@@ -65,9 +102,15 @@ ValueType collected(ValueType entry, std::int64_t axis, const Dim& dim) {
 void infer_loop(InferContext& context) {
   const Graph* const body = body_attribute(context, "body");
   const int carried = std::max(context.input_count() - 2, 0);
+  Declared declared;
+  for (int i = 0; i < carried; ++i) {
+    const Value* const input = body_input(body, i + 2);
+    if (input == nullptr) continue;
+    declared.compare_carried(*input, context.shape(i + 2), output_type(context, body, i + 1));
+  }
   for (int i = 0; i < context.node().output_count(); ++i) {
     if (i >= carried) {
-      set_type(context, i, collected(output_type(context, body, i + 1), 0, {}));
+      set_type(context, i, collected(declared.known(output_type(context, body, i + 1)), 0, {}));
       continue;
     }
     const Value* const start = context.node().input(i + 2);
@@ -79,6 +122,28 @@ void infer_loop(InferContext& context) {
 
 std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t index) {
   return index < list.size() ? list[index] : 0;
+}
+
+Declared compare_scan(const InferContext& context, const Graph* body, int states) {
+  const std::vector<std::int64_t> axes = context.attributes().get_ints("scan_input_axes");
+  Declared declared;
+  for (int i = 0; i < context.input_count(); ++i) {
+    const Value* const input = body_input(body, i);
+    if (input == nullptr) continue;
+    const SymShape* const given = context.shape(i);
+    if (i < states) {
+      declared.compare_carried(*input, given, output_type(context, body, i));
+    } else if (given == nullptr) {
+      declared.compare(*input, nullptr);
+    } else {
+      std::vector<Dim> dims = given->dims();
+      const std::int64_t axis = entry(axes, static_cast<std::size_t>(i - states));
+      dims.erase(dims.begin() + normalize_axis(axis, given->rank(), "scan input"));
+      const SymShape slice(std::move(dims));
+      declared.compare(*input, &slice);
+    }
+  }
+  return declared;
 }
 
 void infer_scan(InferContext& context) {
@@ -95,9 +160,10 @@ void infer_scan(InferContext& context) {
     const auto axis = entry(context.attributes().get_ints("scan_input_axes"), 0);
     turns = (*first)[normalize_axis(axis, first->rank(), "scan input")];
   }
+  const Declared declared = compare_scan(context, body, states);
   const std::vector<std::int64_t> axes = context.attributes().get_ints("scan_output_axes");
   for (int i = 0; i < context.node().output_count(); ++i) {
-    const ValueType& inner = output_type(context, body, i);
+    const ValueType inner = declared.known(output_type(context, body, i));
     const auto axis = i < states ? 0 : entry(axes, static_cast<std::size_t>(i - states));
     set_type(context, i, i < states ? ValueType{context.dtype(i)} : collected(inner, axis, turns));
   }

@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
 #include "core/graph/print.h"
 #include "core/ops/builder.h"
 #include "core/passes/pass.h"
+#include "tests/core/growth.h"
 
 namespace graft::passes {
 namespace {
@@ -25,6 +29,15 @@ TEST(EliminateDead, KeepsOutputsAndUpdates) {
   neg: f32[2] = Neg(x)
 )");
   EXPECT_FALSE(eliminate_dead(graph));
+}
+
+TEST(EliminateDead, TimeGrowsWithTheInitializers) {
+  const auto removing = [](int count) {
+    auto graph = std::make_unique<Graph>();
+    for (int i = 0; i < count; ++i) graph->add_initializer("", Tensor::scalar(1.0F));
+    return [graph = std::move(graph)] { EXPECT_TRUE(eliminate_dead(*graph)); };
+  };
+  EXPECT_LT(testing::growth(2000, removing), testing::kFarFromProportional);
 }
 
 }  // namespace

@@ -131,5 +131,18 @@ TEST_F(OrderNodesTest, TimeGrowsWithTheGraph) {
   EXPECT_LT(testing::growth(1000, ordering), testing::kFarFromProportional);
 }
 
+TEST_F(OrderNodesTest, TimeGrowsWithTheInputsOfANode) {
+  const auto ordering = [](int count) {
+    auto graph = std::make_unique<Graph>();
+    Builder builder(*graph);
+    const Expr x = builder.expr(graph->add_input("x", {DType::f32, SymShape{1}}));
+    std::vector<Expr> parts;
+    for (int i = 0; i < count; ++i) parts.push_back(exp(x));
+    graph->add_output(call("Sum", parts).value());
+    return [graph = std::move(graph)] { passes::order_for_memory(*graph); };
+  };
+  EXPECT_LT(testing::growth(1000, ordering), testing::kFarFromProportional);
+}
+
 }  // namespace
 }  // namespace graft

@@ -164,5 +164,51 @@ TEST(ControlFlow, ScansFollowAxesAndDirections) {
   EXPECT_THAT(floats(results[1]), ElementsAre(13, 25, 36, 16, 31, 45));
 }
 
+/// The body's inputs have the shapes of a batch of one, as a file may say; the run is of two.
+TEST(ControlFlow, WhatABodyDeclaresIsNotTakenForWhatItGets) {
+  const auto model = [](bool is_scan, bool is_state_stale) {
+    Model made = empty_model();
+    Graph& graph = made.graph();
+    Value* const start = graph.add_input("start", {DType::f32, SymShape{Dim("N"), 3}});
+    Value* const x = graph.add_input("x", {DType::f32, SymShape{4, Dim("N"), 3}});
+    auto body = std::make_shared<Graph>("body", &graph);
+    if (!is_scan) {
+      body->add_input("i", {DType::i64, SymShape{}});
+      body->add_output(body->add_input("goes_on", {DType::boolean, SymShape{}}));
+    }
+    const SymShape stale{1, 3};
+    const SymShape state_shape = is_state_stale ? stale : SymShape{Dim("N"), 3};
+    Value* const state = body->add_input("state", {DType::f32, state_shape});
+    Value* const one = is_scan ? body->add_input("one", {DType::f32, stale}) : state;
+    Value* const sum = body->add_node("Add", "", {state, one}, {"sum"})->output();
+    body->add_output(sum);
+    body->add_output(sum);
+    Node* node = nullptr;
+    if (is_scan) {
+      node = graph.add_node("Scan", "", {start, x}, {"last", "all"},
+                            {{"body", AttributeValue(body)}, {"num_scan_inputs", 1}});
+    } else {
+      Value* const turns = graph.add_initializer("turns", Tensor::scalar<std::int64_t>(4));
+      node = graph.add_node("Loop", "", {turns, nullptr, start}, {"last", "all"},
+                            {{"body", AttributeValue(body)}});
+    }
+    graph.add_output(node->output(1));
+    graph.add_output(graph.add_node("Shape", "", {node->output(1)}, {"shape"})->output());
+    graph.add_output(
+        graph.add_node("Concat", "", {node->output(1), x}, {"both"}, {{"axis", 0}})->output());
+    return made;
+  };
+  for (const bool is_scan : {true, false}) {
+    for (const bool is_state_stale : {true, false}) {
+      Session session(model(is_scan, is_state_stale));
+      const auto results =
+          run(session, {Tensor::full(DType::f32, {2, 3}, 1), Tensor::zeros(DType::f32, {4, 2, 3})});
+      EXPECT_EQ(results[0].shape(), Shape({4, 2, 3}));
+      EXPECT_TRUE(equal_bits(results[1], Tensor::from<std::int64_t>({3}, {4, 2, 3}))) << is_scan;
+      EXPECT_EQ(results[2].shape(), Shape({8, 2, 3}));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace graft

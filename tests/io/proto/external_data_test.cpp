@@ -170,6 +170,49 @@ TEST_F(ExternalData, SaveLeavesNoDataFileIfAllStaysInTheModel) {
   EXPECT_EQ(onnx::load(path).graph().find("w")->initializer().values<float>()[0], 3.0F);
 }
 
+/// Somebody took away the older data, or copied the model alone.
+TEST_F(ExternalData, SaveKeepsTheDataThatItWroteUnderAnOlderName) {
+  const TempFolder folder;
+  const auto path = folder.path() / "m.onnx";
+  save_outside(path, 1);
+  std::filesystem::remove(folder.path() / "m.data");
+  save_outside(path, 2);
+  EXPECT_EQ(onnx::load(path).graph().find("w")->initializer().values<float>()[0], 2.0F);
+  const auto copy = folder.path() / "copy.onnx";
+  std::filesystem::copy_file(path, copy);
+  save_outside(path, 3);  // in m.data.1, and removes the copy's m.data
+  save_outside(copy, 4);
+  EXPECT_EQ(onnx::load(path).graph().find("w")->initializer().values<float>()[0], 3.0F);
+  EXPECT_EQ(onnx::load(copy).graph().find("w")->initializer().values<float>()[0], 4.0F);
+}
+
+TEST_F(ExternalData, DataLieBesideTheFileThatALinkLeadsTo) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.path() / "runs");
+  const auto path = folder.path() / "runs" / "m.onnx";
+  const auto link = folder.path() / "latest.onnx";
+  std::filesystem::create_symlink("runs/m.onnx", link);
+  for (const float element : {1.0F, 2.0F}) {
+    save_outside(element == 1.0F ? path : link, element);
+    for (const auto& file : {path, link}) {
+      EXPECT_EQ(onnx::load(file).graph().find("w")->initializer().values<float>()[0], element);
+    }
+  }
+  EXPECT_THAT(names_in(folder.path()), ElementsAre("latest.onnx", "runs"));
+}
+
+/// As stores of files do that are named by their content.
+TEST_F(ExternalData, DataMayLieBesideALink) {
+  const TempFolder folder;
+  save_outside(folder.path() / "m.onnx", 5);
+  std::filesystem::create_directory(folder.path() / "store");
+  std::filesystem::rename(folder.path() / "m.onnx", folder.path() / "store" / "1a2b");
+  std::filesystem::create_symlink("store/1a2b", folder.path() / "m.onnx");
+  EXPECT_EQ(
+      onnx::load(folder.path() / "m.onnx").graph().find("w")->initializer().values<float>()[0],
+      5.0F);
+}
+
 TEST_F(ExternalData, SaveRemovesNoFileOfOthers) {
   const TempFolder folder;
   const auto path = folder.path() / "m.onnx";
