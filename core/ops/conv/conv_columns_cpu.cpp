@@ -1,9 +1,9 @@
 // Convolutions as products of matrices, for what neither tiles nor oneDNN take: in builds without
-// oneDNN these are most. Of each image, the elements that meet the taps are laid side by side,
-// columns [channels * taps, outputs], some lines of outputs at a time so that they stay in the
-// cache; the weight [M, channels * taps] multiplies them. Gradients are the products that belong to
-// it. Source: Chellapilla et al., "High Performance Convolutional Neural Networks for Document
-// Processing", 2006.
+// oneDNN a few, since tiles take most there and depthwise ones have a kernel of their own. Of each
+// image, the elements that meet the taps are laid side by side, columns [channels * taps, outputs],
+// some lines of outputs at a time so that they stay in the cache; the weight [M, channels * taps]
+// multiplies them. Gradients are the products that belong to it. Source: Chellapilla et al., "High
+// Performance Convolutional Neural Networks for Document Processing", 2006.
 #include <algorithm>
 #include <initializer_list>
 
