@@ -8,6 +8,7 @@
 
 #include "autograd/joint_loss.h"
 #include "core/device/overlap.h"
+#include "core/runtime/inference.h"
 #include "core/runtime/recent.h"
 #include "core/runtime/residency.h"
 #include "core/tensor/count_correct.h"
@@ -156,8 +157,7 @@ Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
   const std::vector<std::string>& parameters = options.parameters;
   state_->model = newest_form(model, [&](Graph& graph) {
     for (Value* value : graph.initializers()) {
-      const Tensor& tensor = value->initializer();
-      const bool may_change = !parameters.empty() && is_float(tensor.dtype()) && tensor.rank() > 0;
+      const bool may_change = !parameters.empty() && may_be_weight(*value);
       value->is_variable =
           may_change || std::ranges::find(parameters, value->name()) != parameters.end();
     }

@@ -12,10 +12,14 @@ namespace passes {
 struct PassLog;
 }
 
+/// Whether the initializer, of a graph in newest form, may be a weight that changes between runs:
+/// of floats, no scalar, and not the region or the scales of Resize, from which shapes follow.
+bool may_be_weight(const Value& initializer);
+
 /// A copy in the form that inference takes: nodes in the newest form, no Dropout. With
-/// `weights_change`, float initializers but scalars are variables, so that nothing made of them is
-/// kept in a plan. `log` gets a record of what passes do. Throws Error{unsupported} that lists the
-/// ops that Graft does not know.
+/// `weights_change`, what may be a weight is a variable, so that nothing made of it is kept in a
+/// plan. `log` gets a record of what passes do. Throws Error{unsupported} that lists the ops that
+/// Graft does not know.
 Model inference_form(const Model& model, bool weights_change = false,
                      passes::PassLog* log = nullptr);
 

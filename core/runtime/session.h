@@ -16,7 +16,7 @@ struct SessionOptions {
   Device* device = &cpu();
   Fallback fallback = Fallback::none;
   /// The model's weights change between runs (it is being trained, or Session::set_weights):
-  /// nothing computed from float initializers but scalars is folded into the plan.
+  /// nothing computed from float initializers but scalars and scales of Resize is folded.
   bool weights_change = false;
   /// What `run` returns instead of the model's outputs: names of values anywhere in its graph, or
   /// of nodes, as edit::truncate takes them. Empty: the model's outputs.

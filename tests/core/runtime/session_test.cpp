@@ -146,6 +146,20 @@ TEST(Session, SetsWeightsForRunsOfAllKinds) {
               HasSubstr("SessionOptions::weights_change"));
 }
 
+/// The scales of a Resize lie in the model as weights do.
+TEST(Session, RunsThatResizeAreBoundWhereWeightsChange) {
+  Model model;
+  model.set_opset("", 19);
+  Graph& graph = model.graph();
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{1, 1, 2, 2}});
+  Value* const scales = graph.add_initializer("scales", Tensor::from<float>({4}, {1, 1, 2, 2}));
+  graph.add_output(graph.add_node("Resize", "", {x, nullptr, scales}, {"y"})->output());
+  Session session(model, {.weights_change = true});
+  BoundRun bound = session.bind({Tensor::zeros(DType::f32, {1, 1, 2, 2})});
+  EXPECT_EQ(bound.outputs().front().shape(), Shape({1, 1, 4, 4}));
+  EXPECT_THROW(session.set_weights({{"scales", Tensor::zeros(DType::f32, {4})}}), Error);
+}
+
 TEST(Session, WhatDoesNotFitIsNamed) {
   Session session(make_model());
   const Tensor x = Tensor::zeros(DType::f32, {1, 2});

@@ -338,6 +338,26 @@ TEST(RoundTrip, AChangedTypeIsWritten) {
   EXPECT_EQ(type.shape().dim(0).denotation(), "D");
 }
 
+/// Files list initializers in value_info too; what the tensor says counts.
+TEST(RoundTrip, ValueInfoFollowsAnInitializer) {
+  Model model = import(graph_model(kInput + kOutput + R"(
+      node { op_type: 'Add' input: 'x' input: 'w' output: 'y' }
+      initializer { name: 'w' data_type: 1 dims: 2 float_data: 1 float_data: 2 }
+      value_info { name: 'w' type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } }
+      )"));
+  Graph& graph = model.graph();
+  Value* const w = graph.find("w");
+  graph.rename(w, "wide");
+  Value* const half = graph.add_initializer("w", w->initializer().cast(DType::f16));
+  graph.preserve(half) = graph.preserved_of(w);
+  graph.replace_all_uses(w, half);
+  graph.remove_initializer(w);
+  const pb::ModelProto proto = exported(model);
+  ASSERT_EQ(proto.graph().value_info_size(), 1);
+  EXPECT_EQ(proto.graph().value_info(0).type().tensor_type().elem_type(), pb::TensorProto::FLOAT16);
+  EXPECT_EQ(proto.graph().value_info(0).type().tensor_type().shape().dim(0).dim_value(), 2);
+}
+
 TEST(RoundTrip, RemovedValuesLeaveNoValueInfo) {
   Model model = import(graph_model(kInput + kOutput + kRelu +
                                    "node { op_type: 'Relu' input: 'x' output: 'unused' } "
