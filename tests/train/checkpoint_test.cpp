@@ -8,71 +8,26 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
-#include <limits>
 
-#include "core/layers/append.h"
-#include "core/layers/nets.h"
-#include "data/tensor_dataset.h"
 #include "io/file.h"
 #include "io/safetensors.h"
 #include "tests/data/test_files.h"
-#include "tests/train/nets.h"
+#include "tests/train/one_training.h"
 #include "train/run_log.h"
 #include "train/trainer.h"
 
 namespace graft {
 namespace {
 
+using test::images;
+using test::OneTraining;
 using testing::expect_error;
 using ::testing::HasSubstr;
 using testing::TempFolder;
 
-/// 50 images of 1x8x8 in three classes.
-std::shared_ptr<const Dataset> images() {
-  return tensor_dataset({{"x", test::random_tensor({50, 1, 8, 8}, 5)}},
-                        {"y", test::cyclic_labels(50, 3)});
-}
-
-/// Convolution, batch normalization, Dropout.
-Model model() {
-  Model model;
-  model.set_opset("", 17);
-  Value* const x = model.graph().add_input("x", {DType::f32, SymShape{Dim("N"), 1, 8, 8}});
-  model.graph().add_output(model.graph().add_node("Identity", "", {x}, {"same"})->output());
-  model.graph().outputs().front()->set_type(x->type());
-  edit::append(model, {Conv{.name = "conv", .out = 4, .kernel = {3}, .seed = 1},
-                       BatchNorm{.name = "bn"}, Relu{}, Flatten{}, Dropout{.ratio = 0.3F},
-                       Linear{.name = "head", .out = 3, .seed = 2}});
-  return model;
-}
-
 struct Setting {
   const char* name;
   TrainOptions options;
-};
-
-/// One training in objects of its own.
-struct OneTraining {
-  explicit OneTraining(TrainOptions options) : net(model()), trainer(net, std::move(options)) {}
-
-  /// `most`: steps after which it is broken off; 0: never.
-  std::vector<EpochReport> fit(const std::vector<std::shared_ptr<Callback>>& callbacks,
-                               const std::filesystem::path& resume, int most) {
-    DataLoader loader(images(), {.batch = 8,
-                                 .shuffle = true,
-                                 .seed = 3,
-                                 .transforms = {RandomCrop{.padding = 1}, RandomHorizontalFlip{}}});
-    DataLoader held_back(images(), {.batch = 20});
-    int steps = 0;
-    return trainer.fit(loader, {.epochs = 3,
-                                .validation = &held_back,
-                                .callbacks = callbacks,
-                                .goes_on = [&] { return most == 0 || ++steps < most; },
-                                .resume = resume});
-  }
-
-  Model net;
-  Trainer trainer;
 };
 
 class Resume : public ::testing::TestWithParam<Setting> {};
@@ -331,71 +286,6 @@ TEST(Checkpoint, WhatWasBeforeMayBeTheBestByAnyName) {
                         {.validation = &loader, .callbacks = {checkpoint}, .measure_first = true});
     EXPECT_EQ(checkpoint->monitor().best_epoch(), 0) << monitor;
     EXPECT_TRUE(std::filesystem::exists(checkpoint->best())) << monitor;
-  }
-}
-
-/// The losses fall, so nothing stops; then a monitor that cannot improve does.
-TEST(EarlyStopping, EndsTheRunAndStaysEndedWhenResumed) {
-  const TempFolder folder;
-  const auto make = [] {
-    return std::make_shared<EarlyStopping>(
-        EarlyStopping::Options{.patience = 1, .monitor = "loss", .least_change = 1e9});
-  };
-  const auto stopping = make();
-  const auto checkpoint = std::make_shared<Checkpoint>(folder.path());
-  OneTraining session({});
-  // Whoever comes later sees the epoch too before it is stored.
-  EXPECT_EQ(session.fit({checkpoint, stopping}, {}, 0).size(), 2U);
-  EXPECT_TRUE(stopping->has_stopped());
-  OneTraining second({});
-  EXPECT_EQ(second.fit({make()}, checkpoint->last(), 0).size(), 0U);
-}
-
-TEST(EarlyStopping, ASecondRunBeginsAnew) {
-  const auto stopping = std::make_shared<EarlyStopping>(
-      EarlyStopping::Options{.patience = 1, .monitor = "loss", .least_change = 1e9});
-  OneTraining session({});
-  EXPECT_EQ(session.fit({stopping}, {}, 0).size(), 2U);
-  EXPECT_EQ(session.fit({stopping}, {}, 0).size(), 2U);
-}
-
-TEST(ReduceOnPlateau, DividesTheRate) {
-  OneTraining session({.optimizer = SGD{.lr = 0.1F}});
-  session.fit({std::make_shared<ReduceOnPlateau>(ReduceOnPlateau::Options{
-                  .factor = 0.5F, .patience = 1, .monitor = "loss", .least_change = 1e9})},
-              {}, 0);
-  EXPECT_FLOAT_EQ(session.trainer.train_step().learning_rate(), 0.025F);
-}
-
-/// A number falls; whether that is better than before only the program knows.
-TEST(Monitor, IsToldWhichWayIsBetter) {
-  const auto fall = [](Monitor monitor) {
-    std::vector<bool> better;
-    for (const double value : {3.0, 2.0}) {
-      EpochReport report;
-      report.validation = Evaluation{.metrics = {{"perplexity", value}}};
-      better.push_back(monitor.improves(report));
-    }
-    return better;
-  };
-  EXPECT_THAT(fall(Monitor("validation_perplexity")), ::testing::ElementsAre(true, false));
-  EXPECT_THAT(fall(Monitor("validation_perplexity", true)), ::testing::ElementsAre(true, true));
-}
-
-TEST(Monitor, NamesWhatThereIs) {
-  OneTraining session({});
-  expect_error(ErrorKind::argument, "valid here: loss, accuracy, validation_loss", [&] {
-    session.fit({std::make_shared<EarlyStopping>(EarlyStopping::Options{.monitor = "f1"})}, {}, 0);
-  });
-}
-
-TEST(Monitor, RefusesEpochsThatAreNone) {
-  for (const double none : {-1.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
-    for (const char* key : {"best_epoch", "waited"}) {
-      expect_error(ErrorKind::io, text("has ", key), [&] {
-        Monitor().load_state({{"best", 1.0}, {key, none}});
-      });
-    }
   }
 }
 
