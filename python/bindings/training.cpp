@@ -71,6 +71,12 @@ class HeldTrainer {
     return held_->alone([&](const Model&) { return work(trainer_.train_step()); });
   }
 
+  /// Labels that the loss of the first target leaves aside.
+  std::optional<std::int64_t> ignore_index() const {
+    const Loss& loss = options_.loss;
+    return (loss.parts.empty() ? loss : loss.parts.front()).ignore_index;
+  }
+
   Trainer& trainer() { return trainer_; }
   TrainStep& step() { return trainer_.train_step(); }
   const Judged& judged() const { return judged_; }
@@ -264,6 +270,7 @@ void bind_training(nb::module_& module) {
                    })
       .def_prop_ro("target_type",
                    [](const HeldTrainer& t) { return std::string(name(t.judged().target_type)); })
+      .def_prop_ro("ignore_index", &HeldTrainer::ignore_index)
       .def_prop_ro("updates", asking([](TrainStep& s) { return s.updates(); }))
       .def_prop_ro("learning_rate", asking([](TrainStep& s) { return s.learning_rate(); }))
       .def("learning_rate_of",

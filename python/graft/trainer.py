@@ -271,7 +271,7 @@ class Trainer:
     def _source(self, data: Any, batch: int, shuffle: bool, seed: int, split: str) -> Source:
         return Source(data, batch=batch, shuffle=shuffle, seed=seed, split=split,
                       input_names=self._core.input_names, input_types=self._core.input_types,
-                      target_type=self._core.target_type)
+                      target_type=self._core.target_type, ignore_index=self._core.ignore_index)
 
     def _inputs(self, x: Any) -> list[Any]:
         if isinstance(x, dict):

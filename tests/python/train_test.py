@@ -130,6 +130,21 @@ class Fit(unittest.TestCase):
                 trainer(**{name: value})
             self.assertEqual(caught.exception.kind, "type")
 
+    def test_labels_that_the_loss_ignores(self):
+        x, y = samples()
+        kept = y.copy()
+        kept[::3] = -100
+        t = trainer(loss="cross_entropy:ignore_index=-100")
+        rest = trainer()
+        rest_of = np.arange(len(y)) % 3 != 0
+        self.assertAlmostEqual(fit(t, (x, kept), batch=96)["loss"][0],
+                               fit(rest, (x[rest_of], y[rest_of]), batch=96)["loss"][0], places=6)
+        self.assertEqual(t.evaluate((x, kept)).samples, 96)
+        loader = graft.Loader((x, kept), 96, ignore_index=-100)
+        self.assertEqual(next(iter(loader))[1].min(), -100)
+        with self.assertRaisesRegex(graft.Error, "label -100 of sample 0"):
+            fit(trainer(), (x, kept))
+
     def test_a_target_is_read_once(self):
         x, y = samples()
         self.assertEqual(trainer().step(x, y.__dlpack__()), trainer().step(x, y))
