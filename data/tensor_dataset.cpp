@@ -85,26 +85,34 @@ SampleField field_of(const NamedSamples& samples, std::int64_t count) {
           Shape(std::vector<std::int64_t>(shape.begin() + 1, shape.end()))};
 }
 
-/// The number of classes. Throws Error{argument} if a label lies outside.
-std::int64_t checked_classes(const NamedSamples& target, std::int64_t classes) {
+/// What DatasetInfo::classes says of these labels. Throws Error{argument} if one lies outside.
+std::int64_t checked_classes(const NamedSamples& target, std::int64_t classes,
+                             std::optional<std::int64_t> ignore_index) {
   const auto labels = target.values.values<const std::int64_t>();
   if (classes == 0 && !labels.empty()) {
-    // The clamp keeps the sum from overflowing; the search below reports such a label.
-    classes = 1 + std::clamp<std::int64_t>(*std::ranges::max_element(labels), 0, INT64_MAX - 1);
+    std::int64_t highest = 0;
+    for (const std::int64_t label : labels) {
+      if (label != ignore_index) highest = std::max(highest, label);
+    }
+    // The lesser one keeps the sum from overflowing; the search below reports such a label.
+    classes = 1 + std::min(highest, INT64_MAX - 1);
   }
-  const auto bad = std::ranges::find_if(
-      labels, [&](std::int64_t label) { return label < 0 || label >= classes; });
+  const auto bad = std::ranges::find_if(labels, [&](std::int64_t label) {
+    return label != ignore_index && (label < 0 || label >= classes);
+  });
   if (bad != labels.end()) {
     fail(ErrorKind::argument, "tensor data set: label ", *bad, " of sample ", bad - labels.begin(),
          " in '", target.name, "' is out of range, wanted 0 to ", classes - 1);
   }
-  return classes;
+  const bool ignores = ignore_index && std::ranges::find(labels, *ignore_index) != labels.end();
+  return ignores ? 0 : classes;
 }
 
 }  // namespace
 
 std::shared_ptr<Dataset> tensor_dataset(std::vector<NamedSamples> inputs, NamedSamples target,
-                                        std::int64_t classes, std::vector<NamedSamples> further) {
+                                        std::int64_t classes, std::vector<NamedSamples> further,
+                                        std::optional<std::int64_t> ignore_index) {
   for (NamedSamples& input : inputs) input.values = as_sample_type(input);
   for (NamedSamples& more : further) more.values = as_sample_type(more);
   target.values = as_sample_type(target);
@@ -120,7 +128,7 @@ std::shared_ptr<Dataset> tensor_dataset(std::vector<NamedSamples> inputs, NamedS
     info.further_targets.push_back(field_of(more, info.size));
   }
   const bool is_label = info.target.dtype == DType::i64 && info.target.shape.rank() == 0;
-  info.classes = is_label ? checked_classes(target, classes) : classes;
+  info.classes = is_label ? checked_classes(target, classes, ignore_index) : classes;
   return std::make_shared<TensorDataset>(std::move(info), std::move(inputs), std::move(target),
                                          std::move(further));
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,15 @@ struct NamedSamples {
 };
 
 /// Samples that lie in tensors. An i64[N] target holds class indices: `classes` is their number, or
-/// 0 for the highest label plus one; `further_targets` are as they are. Elements become the type
-/// that is wanted, once; those that have it are shared, not copied. Throws Error{shape} if the
-/// tensors do not all have the same N, Error{type} for elements that cannot be converted, and for
-/// floats where integers are wanted, Error{argument} if a label is not in [0, classes).
+/// 0 for the highest label plus one; `further_targets` are as they are. A label that is
+/// `ignore_index` is no class, since losses leave it aside: a data set that holds one says 0
+/// classes. Elements become the type that is wanted, once; those that have it are shared, not
+/// copied. Throws Error{shape} if the tensors do not all have the same N, Error{type} for elements
+/// that cannot be converted, and for floats where integers are wanted, Error{argument} if another
+/// label is not in [0, classes).
 std::shared_ptr<Dataset> tensor_dataset(std::vector<NamedSamples> inputs, NamedSamples target,
                                         std::int64_t classes = 0,
-                                        std::vector<NamedSamples> further_targets = {});
+                                        std::vector<NamedSamples> further_targets = {},
+                                        std::optional<std::int64_t> ignore_index = {});
 
 }  // namespace graft

@@ -48,7 +48,8 @@ DType target_type(const Tensor& target, const std::string& wanted) {
 SharedDataset dataset_of_arrays(const std::vector<std::pair<std::string, nb::object>>& inputs,
                                 nb::handle target, std::int64_t classes,
                                 const std::vector<std::string>& input_types,
-                                const std::string& type_of_target) {
+                                const std::string& type_of_target,
+                                std::optional<std::int64_t> ignore_index) {
   const std::vector<DType> wanted = dtypes_from_names(input_types);
   std::vector<NamedSamples> samples;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -59,7 +60,7 @@ SharedDataset dataset_of_arrays(const std::vector<std::pair<std::string, nb::obj
   const Tensor targets = to_tensor(target, "target");
   NamedSamples last{"target", targets, target_type(targets, type_of_target)};
   const nb::gil_scoped_release unlocked;
-  return tensor_dataset(std::move(samples), std::move(last), classes);
+  return tensor_dataset(std::move(samples), std::move(last), classes, {}, ignore_index);
 }
 
 SharedDataset dataset_of_spec(const std::string& spec, const std::string& split,
@@ -121,7 +122,8 @@ void bind_datasets(nb::module_& module) {
       .def_prop_ro("classes", [](const Dataset& data) { return data.info().classes; })
       .def_prop_ro("class_names", [](const Dataset& data) { return data.info().class_names; });
   module.def("dataset_of_arrays", &dataset_of_arrays, nb::arg("inputs"), nb::arg("target"),
-             nb::arg("classes"), nb::arg("input_types"), nb::arg("target_type"));
+             nb::arg("classes"), nb::arg("input_types"), nb::arg("target_type"),
+             nb::arg("ignore_index").none());
   module.def("dataset_of_spec", &dataset_of_spec, nb::arg("spec"), nb::arg("split"),
              nb::arg("input_types"), nb::arg("target_type"));
   module.def("first_samples", [](const SharedDataset& data, std::int64_t count) {

@@ -7,8 +7,13 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <variant>
 
 #include "python/bindings/arrays.h"
@@ -25,16 +30,112 @@ std::vector<std::int64_t> list_of(const Axes& axes) {
   return std::get<std::vector<std::int64_t>>(*axes);
 }
 
-/// The other operand: a value, or anything that is a number or an array.
+Expr constant_of(const Expr& like, const Tensor& tensor) {
+  return like.builder().expr(like.builder().constant(tensor.clone()));
+}
+
+/// Throws Error{type} if the number would be cut off beside a value of that type.
+double whole_number(double number, DType dtype) {
+  bool fits = false;
+  visit_dtype(IntegerTypes{}, dtype, [&]<class T>() {
+    const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
+    const double first = std::is_signed_v<T> ? -end : 0.0;
+    fits = std::trunc(number) == number && number >= first && number < end;
+  });
+  if (fits) return number;
+  fail(ErrorKind::type, "found the number ", number, " beside a value of ", dtype,
+       ", which cannot hold it; cast the value first, as graft.ops.call(\"Cast\", x, to=1) to f32");
+}
+
+/// The other operand: a value, or anything that is a number or an array, with the type of `like`.
 Expr operand(const GraphValue& like, nb::handle object) {
   if (nb::isinstance<GraphValue>(object)) return nb::cast<const GraphValue&>(object).expr();
   const Expr& expr = like.expr();
-  const Tensor constant = to_tensor(object, "operand", expr.dtype());
-  if (constant.rank() == 0) return constant_like(expr, to_double(constant).front());
-  return expr.builder().expr(expr.builder().constant(constant.clone()));
+  const DType wanted = expr.dtype();
+  const Tensor constant = to_tensor(object, "operand", wanted);
+  if (constant.dtype() == wanted || constant.rank() > 0) return constant_of(expr, constant);
+  const double number = to_double(constant).front();
+  return constant_like(expr, is_float(wanted) ? number : whole_number(number, wanted));
 }
 
-AttributeValue attribute_value(nb::handle object, const std::string& name) {
+/// The inputs of an op that ONNX wants integers for whatever the type of the others is: indices,
+/// axes, shapes, and what else says where or how many.
+struct IntegerInputs {
+  std::string_view op;
+  std::size_t first;
+  std::size_t last;
+};
+
+constexpr IntegerInputs kIntegerInputs[] = {
+    {"AffineGrid", 1, 1},
+    {"Attention", 6, 6},
+    {"CenterCropPad", 1, 1},
+    {"Col2Im", 1, 2},
+    {"CumProd", 1, 1},
+    {"CumSum", 1, 1},
+    {"DFT", 1, 2},
+    {"Expand", 1, 1},
+    {"GRU", 4, 4},
+    {"Gather", 1, 1},
+    {"GatherElements", 1, 1},
+    {"GatherND", 1, 1},
+    {"LSTM", 4, 4},
+    {"MaxUnpool", 1, 2},
+    {"NegativeLogLikelihoodLoss", 1, 1},
+    {"NonMaxSuppression", 2, 2},
+    {"Pad", 1, 1},
+    {"Pad", 3, 3},
+    {"RNN", 4, 4},
+    {"Reshape", 1, 1},
+    {"Resize", 3, 3},
+    {"ReverseSequence", 1, 1},
+    {"RoiAlign", 2, 2},
+    {"RotaryEmbedding", 3, 3},
+    {"STFT", 1, 1},
+    {"STFT", 3, 3},
+    {"Scatter", 1, 1},
+    {"ScatterElements", 1, 1},
+    {"ScatterND", 1, 1},
+    {"Slice", 1, 4},
+    {"SoftmaxCrossEntropyLoss", 1, 1},
+    {"Split", 1, 1},
+    {"Squeeze", 1, 1},
+    {"TensorScatter", 2, 2},
+    {"Tile", 1, 1},
+    {"TopK", 1, 1},
+    {"Trilu", 1, 1},
+    {"Unsqueeze", 1, 1},
+};
+
+bool takes_integers(std::string_view op, std::size_t input) {
+  if (op.starts_with("Reduce")) return input == 1;
+  return std::ranges::any_of(kIntegerInputs, [&](const IntegerInputs& known) {
+    return known.op == op && known.first <= input && input <= known.last;
+  });
+}
+
+/// An input of `call`.
+Expr input_of(const std::string& op, std::size_t input, const GraphValue& like, nb::handle object) {
+  if (object.is_none()) return {};
+  if (nb::isinstance<GraphValue>(object) || !takes_integers(op, input)) {
+    return operand(like, object);
+  }
+  const Tensor constant = to_tensor(object, "operand");
+  if (constant.dtype() == DType::i32) return constant_of(like.expr(), constant);
+  const bool is_empty_list = constant.size() == 0;  // which NumPy takes for floats
+  const Tensor integers =
+      is_empty_list ? constant.cast(DType::i64) : converted(constant, "operand", DType::i64);
+  return constant_of(like.expr(), integers);
+}
+
+/// The numbers of NumPy as those of Python.
+nb::object plain(nb::handle object) {
+  const bool is_scalar = nb::isinstance(object, nb::module_::import_("numpy").attr("generic"));
+  return is_scalar ? nb::object(object.attr("item")()) : nb::borrow(object);
+}
+
+AttributeValue attribute_value(nb::handle given, const std::string& name) {
+  const nb::object object = plain(given);
   if (nb::isinstance<nb::bool_>(object)) return std::int64_t{nb::cast<bool>(object)};
   if (nb::isinstance<nb::int_>(object)) return nb::cast<std::int64_t>(object);
   if (nb::isinstance<nb::float_>(object)) return nb::cast<float>(object);
@@ -60,7 +161,7 @@ GraphValue call_op(const std::string& op, nb::args inputs, nb::kwargs attributes
   }
   std::vector<Expr> operands;
   for (nb::handle input : inputs) {
-    operands.push_back(input.is_none() ? Expr() : operand(*first, input));
+    operands.push_back(input_of(op, operands.size(), *first, input));
   }
   Attributes given;
   for (const auto& [key, value] : attributes) {
@@ -68,6 +169,16 @@ GraphValue call_op(const std::string& op, nb::args inputs, nb::kwargs attributes
     given.set({name, attribute_value(value, name)});
   }
   return first->with(graft::call(op, operands, std::move(given)));
+}
+
+GraphValue choose(const GraphValue& condition, nb::handle a, nb::handle b) {
+  const bool is_a = nb::isinstance<GraphValue>(a);
+  if (!is_a && !nb::isinstance<GraphValue>(b)) {
+    fail(ErrorKind::argument, "where: found a ", nb::inst_name(a).c_str(), " and a ",
+         nb::inst_name(b).c_str(), ", wanted a value of a graph as one of the two");
+  }
+  const auto& like = nb::cast<const GraphValue&>(is_a ? a : b);
+  return like.with(where(condition.expr(), operand(like, a), operand(like, b)));
 }
 
 /// An operator with a value, a number or an array on its right, and on its left by `reflected`,
@@ -178,9 +289,14 @@ void bind_expressions(nb::module_& module) {
   value.attr("__array_ufunc__") = nb::none();  // NumPy's arrays leave operators to us
   add_operators(value);
   add_methods(value);
-  module.def("call", &call_op, nb::arg("op"), nb::arg("inputs"), nb::arg("attributes"),
-             "Calls any op of ONNX with one output: call(\"Clip\", x, 0.0, 1.0). Attributes are "
-             "named; None leaves an input out.");
+  module.def(
+      "call", &call_op, nb::arg("op"), nb::arg("inputs"), nb::arg("attributes"),
+      "Calls any op of ONNX with one output: call(\"Clip\", x, 0.0, 1.0). Attributes are "
+      "named; None leaves an input out. A number or an array becomes a constant of the type of "
+      "the first value, but for indices, axes, shapes and the like, which stay integers.");
+  module.def("where", &choose, nb::arg("condition"), nb::arg("a"), nb::arg("b"),
+             "`a` where the condition holds, `b` elsewhere; one of the two is a graph value, and a "
+             "number or an array as the other becomes a constant of its type.");
 }
 
 }  // namespace graft::python

@@ -49,7 +49,7 @@ void make_flat(HeldFlat* self, HeldModel& held, std::vector<std::string> names) 
 
 nb::tuple packed(nb::handle delta, std::uint64_t seed) {
   const fed::Packed result = fed::packed(f32(delta, "delta"), seed);
-  return nb::make_tuple(to_array(result.numbers), to_array(result.scales));
+  return nb::make_tuple(to_own_array(result.numbers), to_own_array(result.scales));
 }
 
 }  // namespace
@@ -59,20 +59,20 @@ void bind_federated(nb::module_& module) {
       .def("__init__", &make_flat, nb::keep_alive<1, 2>(), nb::arg("model"), nb::arg("names"))
       .def_prop_ro("names", [](const HeldFlat& held) { return held.flat().names(); })
       .def("__len__", [](const HeldFlat& held) { return held.flat().size(); })
-      .def("get", [](HeldFlat& held) { return to_array(held.get()); })
+      .def("get", [](HeldFlat& held) { return to_own_array(held.get()); })
       .def("set", [](HeldFlat& held, nb::handle array) { held.set(f32(array, "parameters")); })
       .def("delta", [](HeldFlat& held, nb::handle before) {
-        return to_array(held.delta(f32(before, "parameters")));
+        return to_own_array(held.delta(f32(before, "parameters")));
       });
   module.def("clipped", [](nb::handle delta, double most) {
-    return to_array(fed::clipped(f32(delta, "delta"), most));
+    return to_own_array(fed::clipped(f32(delta, "delta"), most));
   });
   module.def("noised", [](nb::handle delta, double deviation, std::uint64_t seed) {
-    return to_array(fed::noised(f32(delta, "delta"), deviation, seed));
+    return to_own_array(fed::noised(f32(delta, "delta"), deviation, seed));
   });
   module.def("packed", &packed);
   module.def("unpacked", [](nb::handle numbers, nb::handle scales) {
-    return to_array(fed::unpacked({to_tensor(numbers, "numbers"), f32(scales, "scales")}));
+    return to_own_array(fed::unpacked({to_tensor(numbers, "numbers"), f32(scales, "scales")}));
   });
 }
 

@@ -44,8 +44,8 @@ class HeldSession {
     return outputs;
   }
 
-  /// The inputs' memory is shared where it is an array's that lies row-major, else it is a copy; so
-  /// `BoundRun.inputs` says where to write.
+  /// The inputs' memory is shared where it is an array's that lies row-major and may be written,
+  /// else it is a copy; so `BoundRun.inputs` says where to write.
   BoundRun bind(const nb::list& inputs) {
     if (device_.kind() != DeviceKind::cpu) {
       fail(ErrorKind::unsupported, "arrays lie on the cpu, so no run on ", device_.name(),
@@ -56,8 +56,8 @@ class HeldSession {
       const bool is_known = i < types_.size();
       const std::string what =
           "input '" + (is_known ? session_.input_names()[i] : std::to_string(i)) + "'";
-      tensors.push_back(is_known ? to_tensor(inputs[i], what, types_[i].dtype)
-                                 : to_tensor(inputs[i], what));
+      tensors.push_back(
+          to_writable_tensor(inputs[i], what, is_known ? types_[i].dtype : DType::undefined));
     }
     const nb::gil_scoped_release unlocked;
     return session_.bind(tensors);

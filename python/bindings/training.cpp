@@ -4,48 +4,20 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "python/bindings/arrays.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/held_model.h"
+#include "python/bindings/train_options.h"
 
 namespace graft::python {
 namespace {
-
-Optimizer optimizer_of(nb::handle object) {
-  if (nb::isinstance<nb::str>(object)) return optimizer_from_name(nb::cast<std::string>(object));
-  std::optional<Optimizer> found;
-  const auto take = [&]<class Kind>() {
-    if (nb::isinstance<Kind>(object)) found = nb::cast<Kind>(object);
-  };
-  [&]<std::size_t... kinds>(std::index_sequence<kinds...>) {
-    (take.template operator()<std::variant_alternative_t<kinds, Optimizer>>(), ...);
-  }
-  (std::make_index_sequence<std::variant_size_v<Optimizer>>{});
-  if (!found) {
-    fail(ErrorKind::argument, "found a ", nb::inst_name(object).c_str(),
-         " as optimizer, wanted a name or an object, as graft.AdamW(lr=1e-3)");
-  }
-  return *found;
-}
-
-bool is_bf16(const std::string& precision, const char* what) {
-  if (precision == "f32" || precision == "bf16") return precision == "bf16";
-  fail(ErrorKind::argument, what, " is '", precision, "', wanted f32 or bf16");
-}
-
-Precision precision_of(const std::string& precision) {
-  if (precision == "f32") return Precision::f32;
-  if (precision == "tf32") return Precision::tf32;
-  if (precision == "bf16") return Precision::bf16;
-  fail(ErrorKind::argument, "precision is '", precision, "', wanted f32, tf32 or bf16");
-}
 
 /// What training sees of the judged model.
 struct Judged {
@@ -99,21 +71,38 @@ class HeldTrainer {
     return held_->alone([&](const Model&) { return work(trainer_.train_step()); });
   }
 
+  /// Labels that the loss of the first target leaves aside.
+  std::optional<std::int64_t> ignore_index() const {
+    const Loss& loss = options_.loss;
+    return (loss.parts.empty() ? loss : loss.parts.front()).ignore_index;
+  }
+
   Trainer& trainer() { return trainer_; }
   TrainStep& step() { return trainer_.train_step(); }
   const Judged& judged() const { return judged_; }
 
-  TrainStep& gradient_step(Model& model) {
+  /// The gradients of the batch's loss as they are, before any clipping.
+  std::map<std::string, Tensor> gradients(Model& model, const Batch& batch) {
+    // A step keeps parameters of 16 bits in f32, which the updates of the other one since then have
+    // left behind.
+    const auto is_narrow = [&](const std::string& name) {
+      return bits_of(model.graph().find(name)->dtype()) == 16;
+    };
+    if (gradients_ && std::ranges::any_of(gradients_->parameter_names(), is_narrow)) {
+      gradients_.reset();
+    }
     if (!gradients_) {
       TrainOptions options = options_;
       options.optimizer.reset();
+      options.clip = {};
       options.accumulate = 1;
       options.schedule = {};
       options.groups.clear();
       options.ema = 0.0F;
       gradients_.emplace(model, std::move(options));
     }
-    return *gradients_;
+    gradients_->run(batch.inputs, targets_of(batch));
+    return gradients_->gradients();
   }
 
  private:
@@ -124,34 +113,6 @@ class HeldTrainer {
   Trainer trainer_;
   std::optional<TrainStep> gradients_;
 };
-
-TrainOptions options_of(const nb::dict& given) {
-  TrainOptions options;
-  const auto get = [&]<class T>(const char* name, T& field) { field = nb::cast<T>(given[name]); };
-  options.loss = nb::cast<Loss>(given["loss"]);
-  options.optimizer = optimizer_of(given["optimizer"]);
-  get("groups", options.groups);
-  get("layer_decay", options.layer_decay);
-  get("ema", options.ema);
-  get("trainable", options.trainable);
-  get("freeze", options.freeze);
-  get("parameters", options.parameters);
-  get("tied", options.tied);
-  get("output", options.output);
-  get("device", options.device);
-  get("clip_norm", options.clip.norm);
-  get("clip_value", options.clip.value);
-  get("total_updates", options.total_updates);
-  get("accumulate", options.accumulate);
-  get("seed", options.seed);
-  get("memory", options.memory_budget);
-  get("debug_nan", options.debug_nan);
-  options.schedule = nb::cast<Schedule>(given["schedule"]);
-  options.precision = precision_of(nb::cast<std::string>(given["precision"]));
-  const bool state = is_bf16(nb::cast<std::string>(given["state_precision"]), "state_precision");
-  options.state_precision = state ? StatePrecision::bf16 : StatePrecision::f32;
-  return options;
-}
 
 void make_trainer(HeldTrainer* self, HeldModel& held, const nb::dict& given) {
   TrainOptions options = options_of(given);
@@ -170,8 +131,7 @@ Batch batch_of(const HeldTrainer& held, const nb::list& inputs, nb::handle targe
   }
   const auto tensor_of = [&](nb::handle array) {
     const Tensor found = to_tensor(array, "target");
-    const DType wanted = is_float(found.dtype()) ? judged.target_type : DType::i64;
-    return wanted == DType::undefined ? found : to_tensor(array, "target", wanted);
+    return converted(found, "target", is_float(found.dtype()) ? judged.target_type : DType::i64);
   };
   if (judged.takes_several && nb::isinstance<nb::tuple>(target) && nb::len(target) > 0) {
     batch.target = tensor_of(target[0]);
@@ -187,13 +147,10 @@ Batch batch_of(const HeldTrainer& held, const nb::list& inputs, nb::handle targe
 }
 
 nb::dict gradients(HeldTrainer& held, const Batch& batch) {
-  const std::map<std::string, Tensor> found = held.alone([&](Model& model) {
-    TrainStep& step = held.gradient_step(model);
-    step.run(batch.inputs, targets_of(batch));
-    return step.gradients();
-  });
+  const std::map<std::string, Tensor> found =
+      held.alone([&](Model& model) { return held.gradients(model, batch); });
   nb::dict arrays;
-  for (const auto& [name, tensor] : found) arrays[name.c_str()] = to_array(tensor);
+  for (const auto& [name, tensor] : found) arrays[name.c_str()] = to_own_array(tensor);
   return arrays;
 }
 
@@ -207,9 +164,17 @@ std::vector<std::string> changed_names(HeldTrainer& held, bool with_statistics) 
   return held.with_step([&](TrainStep& step) { return step.changed_names(with_statistics); });
 }
 
+/// Calls the function alone with the model; it may call the trainer again.
+nb::object call_alone(HeldTrainer& held, const nb::callable& work) {
+  return held.alone([&](const Model&) {
+    const nb::gil_scoped_acquire lock;
+    return work();
+  });
+}
+
 /// A copy: the next step overwrites what it was.
 nb::object prediction(HeldTrainer& held) {
-  return to_array(held.with_step([](TrainStep& step) { return step.prediction().clone(); }));
+  return to_own_array(held.with_step([](TrainStep& step) { return step.prediction().clone(); }));
 }
 
 /// What `ask` says of the step, for Python.
@@ -290,6 +255,7 @@ void bind_training(nb::module_& module) {
            [](HeldTrainer& held, const Batch& batch) {
              held.alone([&](Model&) { held.step().plan(batch.inputs, targets_of(batch)); });
            })
+      .def("alone", &call_alone, nb::arg("work"))
       .def("prediction", &prediction, nb::sig("def prediction(self) -> numpy.ndarray"))
       .def("parameter", &parameter, nb::sig("def parameter(self, name: str) -> numpy.ndarray"))
       .def_prop_ro("parameter_names", asking([](TrainStep& s) { return s.parameter_names(); }))
@@ -304,6 +270,7 @@ void bind_training(nb::module_& module) {
                    })
       .def_prop_ro("target_type",
                    [](const HeldTrainer& t) { return std::string(name(t.judged().target_type)); })
+      .def_prop_ro("ignore_index", &HeldTrainer::ignore_index)
       .def_prop_ro("updates", asking([](TrainStep& s) { return s.updates(); }))
       .def_prop_ro("learning_rate", asking([](TrainStep& s) { return s.learning_rate(); }))
       .def("learning_rate_of",

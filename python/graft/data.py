@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -24,25 +25,28 @@ def is_array(item: Any) -> bool:
 
 
 def split_item(item: Any, input_names: Sequence[str] = ()) -> PythonBatch:
-    """(inputs, target) of what a data set gives: (x, y), (x1, x2, y), ((x1, x2), y), or a dict whose
-    target is called target, targets, label, labels or y, and whose inputs are the model's, or else the
-    others in their order."""
+    """(inputs, target) of what a data set gives: (x, y), (x1, x2, y), ((x1, x2), y), ({name: x}, y),
+    or a dict whose target is called target, targets, label, labels or y. Inputs in a dict are the
+    model's, or else all in their order."""
     if isinstance(item, dict):
         keys = [key for key in _TARGETS if key in item and key not in input_names]
         if len(keys) != 1:
             raise Error(f"a batch has the keys {list(item)}, wanted one of {list(_TARGETS)} among them")
-        named = [name for name in input_names if name in item]
-        inputs = named or [name for name in item if name != keys[0]]
-        return [item[name] for name in inputs], item[keys[0]]
+        given = {name: array for name, array in item.items() if name != keys[0]}
+        return _inputs_of(given, input_names), item[keys[0]]
     if isinstance(item, (tuple, list)) and len(item) >= 2:
         *inputs, target = item
         if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
             inputs = list(inputs[0])
         elif len(inputs) == 1 and isinstance(inputs[0], dict):
-            found = inputs[0]
-            inputs = [found[name] for name in (input_names or found)]
+            inputs = _inputs_of(inputs[0], input_names)
         return inputs, target
     raise Error(f"found a {type(item).__name__} as batch, wanted (x, y), (x1, x2, y) or a dict")
+
+
+def _inputs_of(given: dict[str, Any], input_names: Sequence[str]) -> list[Any]:
+    """Those that are the model's, or all in their order where none is."""
+    return [given[name] for name in input_names if name in given] or list(given.values())
 
 
 class Loader:
@@ -55,12 +59,14 @@ class Loader:
     and the number of the epoch.
 
     `transforms` change input 0 of each sample: Normalize, RandomCrop, RandomHorizontalFlip; that of
-    a spec whose statistics are known can be normalized by "known".
+    a spec whose statistics are known can be normalized by "known". A label of arrays that is
+    `ignore_index` is no class: losses with that setting leave it aside; `fit` says it by itself.
     """
 
     def __init__(self, data: Any, batch: int = 32, *, shuffle: bool = False, seed: int = 0,
                  drop_last: bool = False, split: str = "train", samples: int | None = None,
-                 classes: int = 0, prefetch: int = 2, transforms: Sequence[Any] | str = ()):
+                 classes: int = 0, prefetch: int = 2, transforms: Sequence[Any] | str = (),
+                 ignore_index: int | None = None):
         if isinstance(data, os.PathLike):
             data = os.fspath(data)
         if not isinstance(data, str) and not _is_arrays(data):
@@ -76,6 +82,7 @@ class Loader:
         self._split = split
         self._samples = samples
         self._classes = classes
+        self._ignore_index = ignore_index
         self._options: dict[str, Any] = {"batch": batch, "shuffle": shuffle, "seed": seed, "drop_last": drop_last,
                          "prefetch": prefetch, "transforms": list(transforms)}
         self._opened: dict[Any, _core.DataLoader] = {}
@@ -90,11 +97,13 @@ class Loader:
             yield (inputs[0] if len(inputs) == 1 else inputs), target
 
     def open(self, input_types: Sequence[str] = (), target_type: str = "",
-             input_names: Sequence[str] = ()) -> _core.DataLoader:
+             input_names: Sequence[str] = (), ignore_index: int | None = None) -> _core.DataLoader:
         """The loader that gives these element types."""
-        key = (tuple(input_types), target_type)
+        if self._ignore_index is not None:
+            ignore_index = self._ignore_index
+        key = (tuple(input_types), target_type, ignore_index)
         if not self._opened or (input_types and key not in self._opened):
-            data = self._dataset(list(input_types), target_type, input_names)
+            data = self._dataset(list(input_types), target_type, input_names, ignore_index)
             if self._samples is not None:
                 data = _core.first_samples(data, self._samples)
             self._opened[key] = _core.DataLoader(data, **self._options)
@@ -107,14 +116,14 @@ class Loader:
             yield batch
 
     def _dataset(self, input_types: list[str], target_type: str,
-                 input_names: Sequence[str]) -> _core.Dataset:
+                 input_names: Sequence[str], ignore_index: int | None) -> _core.Dataset:
         if isinstance(self._data, str):
             return _core.dataset_of_spec(self._data, self._split, input_types, target_type)
         *inputs, target = self._data
         names = list(input_names) if len(input_names) == len(inputs) else []
         names = names or [f"x{i}" if i else "x" for i in range(len(inputs))]
         return _core.dataset_of_arrays(list(zip(names, inputs)), target, self._classes,
-                                       input_types, target_type)
+                                       input_types, target_type, ignore_index)
 
 
 def _is_arrays(data: Any) -> bool:
@@ -123,7 +132,7 @@ def _is_arrays(data: Any) -> bool:
 
 def _is_indexed(data: Any) -> bool:
     """Whether samples are read one by one, by their index."""
-    if isinstance(data, (list, tuple, dict, Loader)) or is_array(data):
+    if isinstance(data, (list, tuple, deque, dict, Loader)) or is_array(data):
         return False
     return hasattr(data, "__getitem__") and hasattr(data, "__len__")
 
@@ -165,9 +174,10 @@ class Source:
     """Any data, as a trainer reads it: `batches(make)` gives one epoch of core batches."""
 
     def __init__(self, data: Any, *, batch: int, shuffle: bool, seed: int, split: str,
-                 input_names: Sequence[str], input_types: Sequence[str], target_type: str):
+                 input_names: Sequence[str], input_types: Sequence[str], target_type: str,
+                 ignore_index: int | None):
         self._names = list(input_names)
-        self._types = (list(input_types), target_type, self._names)
+        self._types = (list(input_types), target_type, self._names, ignore_index)
         if isinstance(data, dict) and all(is_array(item) for item in data.values()):
             inputs, target = split_item(data, self._names)
             data = (*inputs, target)

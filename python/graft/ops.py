@@ -1,14 +1,14 @@
 """Functions of graph values, for losses and optimizers of one's own.
 
 They add a node each to the graph that is being built; `call` adds any op of ONNX. Operands may be
-numbers and arrays too, as long as one is a graph value.
+numbers and arrays too, as long as one is a graph value: they become constants of its type.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ._core import GraphValue, call
+from ._core import GraphValue, call, where
 
 __all__ = ["call", "exp", "log", "log_softmax", "maximum", "minimum", "relu", "sigmoid", "softmax",
            "softplus", "sqrt", "tanh", "where"]
@@ -67,12 +67,3 @@ def maximum(a: Any, b: Any) -> GraphValue:
 def minimum(a: Any, b: Any) -> GraphValue:
     """The smaller of each two elements."""
     return call("Min", a, b)
-
-
-def where(condition: GraphValue, a: Any, b: Any) -> GraphValue:
-    """`a` where the condition holds, `b` elsewhere; one of the two is a graph value."""
-    if not isinstance(a, GraphValue):
-        a = b * 0 + a
-    if not isinstance(b, GraphValue):
-        b = a * 0 + b
-    return call("Where", condition, a, b)

@@ -75,7 +75,7 @@ class BoundRun:
     @property
     def inputs(self) -> dict[str, Any]:
         """What a run reads: the arrays that were bound, or copies of those in another order or
-        type."""
+        type, and of those that may not be written."""
         return self._inputs
 
     @property

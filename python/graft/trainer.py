@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +16,7 @@ from .callbacks import Callback
 from .data import Source, is_array, split_item
 from .error import Error
 from .history import History, epoch_text
+from .interrupt import Interrupt
 from .model import Model
 from .session import Session, in_order
 
@@ -128,8 +127,9 @@ class Trainer:
         return self._core.step(self._batch(x, y)).loss
 
     def gradients(self, x: Any, y: Any) -> dict[str, np.ndarray]:
-        """The gradients of the loss by parameter; no parameter changes. Running statistics of
-        batch normalizations follow the batch, as in a step."""
+        """The gradients of the loss by parameter, before any clipping; no parameter changes. Running
+        statistics of batch normalizations follow the batch, as in a step. With parameters of 16 bits
+        each call plans its step anew."""
         return self._core.gradients(self._batch(x, y))
 
     def plan(self, x: Any, y: Any) -> None:
@@ -178,7 +178,7 @@ class Trainer:
             held_back = self._source(validation, 256, False, 0, _held_back(validation))
         self._set_total_updates(epochs * len(source))
         history = History()
-        with _Interrupt() as interrupt:
+        with Interrupt() as interrupt:
             for callback in callbacks:
                 callback.on_start(self)
             try:
@@ -190,13 +190,14 @@ class Trainer:
                 history.interrupted = interrupt.asked
                 for callback in callbacks:
                     callback.on_end(self, history)
+                history.interrupted = interrupt.asked  # one of them may have been interrupted
         if history.interrupted:
             print(f"graft: interrupted after {self.updates} updates", file=sys.stderr)
         return history
 
     def _fit(self, source: Source, held_back: Source | None, epochs: int,
              callbacks: Sequence[Callback], verbose: bool, history: History,
-             interrupt: _Interrupt) -> None:
+             interrupt: Interrupt) -> None:
         finite = [name for name, array in self.parameters.items() if np.isfinite(array).all()]
         for epoch in range(1, epochs + 1):
             start = time.perf_counter()
@@ -221,7 +222,7 @@ class Trainer:
                 return
 
     def _epoch(self, batches: Iterator[Any], means: _Means, callbacks: Sequence[Callback],
-               interrupt: _Interrupt) -> bool:
+               interrupt: Interrupt) -> bool:
         """Whether all callbacks want to go on. A card is at the next step when one is reported, unless
         a callback looks at it."""
         started: list[tuple[Any, int]] = []
@@ -246,7 +247,7 @@ class Trainer:
                 return goes_on
         return report(len(started))
 
-    def _evaluate(self, source: Source, interrupt: _Interrupt | None = None) -> Evaluation:
+    def _evaluate(self, source: Source, interrupt: Interrupt | None = None) -> Evaluation:
         means = _Means()
         with self.measured():
             for b in source.batches(self._core.batch):
@@ -257,16 +258,20 @@ class Trainer:
         return Evaluation(record["loss"], record.get("accuracy"), means.samples)
 
     def _predict(self, inputs: list[Any]) -> np.ndarray:
-        if self._session is None:
-            self._session = Session(self.model, device=self._device, weights_change=True)
-        outputs = self._session.run(*inputs)
-        scores: np.ndarray = outputs[self._output or self._session.output_names[0]]
-        return scores
+        """Of one batch, between steps of other threads; as `evaluate` refuses an edited model."""
+        def run() -> np.ndarray:
+            if self._session is None:
+                self._session = Session(self.model, device=self._device, weights_change=True)
+            outputs = self._session.run(*inputs)
+            scores: np.ndarray = outputs[self._output or self._session.output_names[0]]
+            return scores
+
+        return self._core.alone(run)
 
     def _source(self, data: Any, batch: int, shuffle: bool, seed: int, split: str) -> Source:
         return Source(data, batch=batch, shuffle=shuffle, seed=seed, split=split,
                       input_names=self._core.input_names, input_types=self._core.input_types,
-                      target_type=self._core.target_type)
+                      target_type=self._core.target_type, ignore_index=self._core.ignore_index)
 
     def _inputs(self, x: Any) -> list[Any]:
         if isinstance(x, dict):
@@ -315,32 +320,9 @@ class _Means:
         return record
 
 
-class _Interrupt:
-    """While it is entered, the first Ctrl-C only sets `asked`; the second raises as usual. Threads
-    other than the main one get no signals, so nothing changes there."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._before: Any = None
-
-    def __enter__(self) -> _Interrupt:
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._before = signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _ask(self, *_: Any) -> None:
-        self.asked = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def _all_go_on(answers: Any) -> bool:
-    """Every callback is asked, whatever the others say."""
-    return all([answer is not False for answer in answers])
+    """Every callback is asked, whatever the others say. A comparison of NumPy's numbers is a bool too."""
+    return not any([isinstance(answer, (bool, np.bool_)) and not answer for answer in answers])
 
 
 def _bar(batches: Iterator[Any], count: int, epoch: int, epochs: int, verbose: bool,
@@ -378,11 +360,16 @@ def _held_back(data: Any) -> str:
 
 def parse_bytes(size: int | str) -> int:
     """A number of bytes, of which text may end in K, M, G or T: "512M"."""
-    if not isinstance(size, str):
-        return int(size)
-    text = size.strip().upper().removesuffix("B").removesuffix("I")
-    power = "KMGT".find(text[-1:]) + 1 if text else 0
+    wrong = Error(f"found {size!r} as a size, wanted a number of bytes like 512M, 0 or more")
     try:
-        return int(float(text[:-1] if power else text) * 1024**power)
-    except ValueError:
-        raise Error(f"found '{size}' as a size, wanted a number of bytes like 512M") from None
+        if isinstance(size, str):
+            text = size.strip().upper().removesuffix("B").removesuffix("I")
+            power = "KMGT".find(text[-1:]) + 1 if text else 0
+            count = int(float(text[:-1] if power else text) * 1024**power)
+        else:
+            count = int(size)
+    except (ValueError, TypeError, OverflowError):
+        raise wrong from None
+    if not 0 <= count < 2**63:
+        raise wrong
+    return count

@@ -52,6 +52,23 @@ TEST(TensorDataset, RefusesIntegersThatTheWantedTypeWouldWrap) {
   EXPECT_EQ(with(labels({255, 7, 0}), DType::u8)->info().inputs[1].dtype, DType::u8);
 }
 
+TEST(TensorDataset, TakesALabelThatIsIgnoredForNoClass) {
+  const Tensor x = Tensor::zeros(DType::f32, Shape{3, 1});
+  const auto classes = [&](std::vector<std::int64_t> of, std::int64_t wanted,
+                           std::int64_t ignored) {
+    return tensor_dataset({{"x", x}}, {"y", labels(std::move(of))}, wanted, {}, ignored)
+        ->info()
+        .classes;
+  };
+  EXPECT_EQ(classes({0, 1, 2}, 0, -100), 3);
+  EXPECT_EQ(classes({0, -100, 2}, 0, -100), 0);
+  EXPECT_EQ(classes({0, 255, 2}, 4, 255), 0);
+  expect_error(ErrorKind::argument, "label -1 of sample 2 in 'y' is out of range, wanted 0 to 0",
+               [&] {
+                 classes({0, -100, -1}, 0, -100);
+               });
+}
+
 TEST(TensorDataset, FindsOrChecksTheNumberOfClasses) {
   const Tensor x = Tensor::zeros(DType::f32, Shape{3, 1});
   EXPECT_EQ(tensor_dataset({{"x", x}}, {"y", labels({0, 4, 1})})->info().classes, 5);

@@ -1,5 +1,6 @@
 """All kinds of data are taken, and are the same."""
 import array
+import collections
 import unittest
 
 from needed import needed
@@ -68,6 +69,10 @@ class Data(unittest.TestCase):
             "Loader": graft.Loader((x, y), 32),
             "columns": Column(x, y),
             "samples": Samples(x, y),
+            "deque of batches": collections.deque(batches),
+            "inputs by name": [({"input": a}, b) for a, b in batches],
+            "inputs by other names": [({"image": a}, b) for a, b in batches],
+            "big-endian": (x.astype(">f4"), y.astype(">i8")),
             "other element types": (x.astype(np.float64), y.astype(np.uint8)),
             "dict of arrays": {"input": x, "label": y},
         }
@@ -102,6 +107,21 @@ class Data(unittest.TestCase):
         for data in (3, [1, 2], [(x,)], x, {"input": x, "label": y, "other": 3}, "nonsense:x"):
             with self.subTest(data), self.assertRaises(graft.Error):
                 fit(trainer(), data)
+
+    def test_an_input_that_is_missing_by_name_is_refused(self):
+        t = graft.Trainer(graft.parse(two_inputs()), loss="mse", parameters=["w"])
+        a = np.ones((4, 2))
+        for data in ([({"a": a, "c": a}, a)], [{"a": a, "c": a, "y": a}]):
+            with self.assertRaisesRegex(graft.Error, "has 2 inputs, got 1"):
+                fit(t, data)
+
+    def test_element_types_that_are_none_are_named(self):
+        x, y = samples()
+        for wrong in (x.astype(object), x.astype("datetime64[s]"), x.astype(np.longdouble)):
+            with self.subTest(wrong.dtype), self.assertRaises(graft.Error) as caught:
+                trainer().step(wrong, y)
+            self.assertEqual(caught.exception.kind, "type")
+            self.assertIn(f"dtype {wrong.dtype}", str(caught.exception))
 
     def test_statistics_that_are_not_known_are_asked_for(self):
         for data in (samples(), "npz:x"):

@@ -5,6 +5,7 @@ from needed import needed
 
 with needed():
     import numpy as np
+    from onnx import TensorProto, helper
 
 import graft
 from nets import fit, samples, trainer
@@ -43,6 +44,55 @@ class Functions(unittest.TestCase):
         target = np.stack([y, 1 - y], 1).astype(np.float32)
         self.assertAlmostEqual(trainer(loss=left).step(x, target), trainer(loss=right).step(x, target),
                                places=6)
+
+    def value_of(self, formula, prediction, target=None):
+        """What a formula of a loss gives for a prediction, by a net that hands its input on."""
+        model = graft.parse(identity(prediction.shape[1]))
+        t = graft.Trainer(model, loss=formula, optimizer=graft.SGD(lr=0.0), parameters=["w"])
+        return t.step(prediction, np.zeros_like(prediction) if target is None else target)
+
+    def test_where_takes_a_number_beside_anything(self):
+        x = np.array([[np.inf, 1.0], [np.nan, 2.0]], np.float32)
+
+        def small(prediction, target):
+            return graft.ops.where(prediction < 5.0, prediction, 7.0).sum()
+
+        def large(prediction, target):
+            return graft.ops.where(prediction < 5.0, np.float32(7), prediction * 0.0 + 1.0).sum()
+
+        self.assertEqual(self.value_of(small, x), 7 + 1 + 7 + 2)
+        self.assertEqual(self.value_of(large, np.array([[1.0, 9.0]], np.float32)), 8)
+        with self.assertRaisesRegex(graft.Error, "where: found a int and a float, wanted a value"):
+            self.value_of(lambda p, t: graft.ops.where(p < 5.0, 1, 2.0).sum(), x)
+
+    def test_a_fraction_beside_integers_is_refused(self):
+        x, y = np.ones((2, 2), np.float32), np.array([[1, 2], [3, 4]])
+
+        def times(number):
+            return lambda p, t: (p * graft.ops.call("Cast", t * number, to=1)).sum()
+
+        self.assertEqual(self.value_of(times(2.0), x, y), 20)
+        for number in (0.5, 1e30, float("nan")):
+            with self.assertRaisesRegex(graft.Error, "number .* beside a value of i64.*cast") as caught:
+                self.value_of(times(number), x, y)
+            self.assertEqual(caught.exception.kind, "type")
+
+    def test_indices_and_axes_stay_integers(self):
+        x = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
+        call = graft.ops.call
+        for wanted, formula in (
+            (2 * 7.0, lambda p: call("Gather", p, [1, 1], axis=1).sum()),
+            (8.0, lambda p: call("Gather", p, np.array([1], np.int32), axis=np.int64(0)).sum()),
+            (3.0, lambda p: call("ReduceSum", call("Gather", p, 0, axis=0), [0], keepdims=np.bool_(False))),
+            (5.0, lambda p: call("Reshape", p, [4]).sum() - 6.0),
+            (11.0, lambda p: call("ReduceSum", p, [], keepdims=0)),
+            (14.0, lambda p: graft.ops.maximum(p, 3).sum()),
+            (15.0, lambda p: graft.ops.maximum(p, [3, 4]).sum()),
+        ):
+            with self.subTest(wanted):
+                self.assertEqual(self.value_of(lambda p, t: formula(p), x), wanted)
+        with self.assertRaisesRegex(graft.Error, "wanted i64 or i32"):
+            self.value_of(lambda p, t: call("Gather", p, [0.5]).sum(), x)
 
     def test_ops_and_classes(self):
         def focal(logits, target):
@@ -122,6 +172,15 @@ class Functions(unittest.TestCase):
             with self.subTest(name):
                 self.assertTrue(callable(objects[name]))
                 trainer(**({"loss": name} if name in graft.loss_names() else {"optimizer": name}))
+
+
+def identity(columns):
+    """y = x * w, where w is 1, by the onnx package."""
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, ["N", columns]) for n in "xy")
+    w = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "w"], ["y"])], "g", [x], [y], [w])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                             ir_version=8).SerializeToString()
 
 
 if __name__ == "__main__":

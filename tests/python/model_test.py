@@ -8,6 +8,7 @@ from needed import needed
 
 with needed():
     import numpy as np
+    from onnx import TensorProto, helper
 
 import graft
 
@@ -155,6 +156,15 @@ class Models(unittest.TestCase):
         with self.assertRaises(KeyError):
             self.model.weights["nothing"]
 
+    def test_copies_in_another_type_are_read_only(self):
+        model = graft.new("mlp", (4,), 3).set_precision("bf16")
+        weight = model.weights["fc1.weight"]
+        self.assertEqual(weight.dtype, np.float32)
+        with self.assertRaisesRegex(ValueError, "read-only"):
+            weight[:] = 0
+        model.weights["fc1.weight"] = np.zeros(weight.shape)
+        self.assertFalse(model.weights["fc1.weight"].any())
+
     def test_views_outlive_the_model(self):
         weight = self.model.weights["fc2.weight"]
         copy = weight.copy()
@@ -252,6 +262,39 @@ class Sessions(unittest.TestCase):
         with self.assertRaisesRegex(graft.Error, "no weight that may change"):
             session.set_weights({"none": x})
 
+    def test_bound_runs_leave_memory_alone_that_is_read_only(self):
+        session = graft.Session(graft.new("mlp", (4,), 2))
+        given = np.ones((3, 4), np.float32).tobytes()
+        bound = session.bind(np.frombuffer(given, np.float32).reshape(3, 4))
+        bound.inputs["input"][:] = 2
+        bound.run()
+        self.assertEqual(given, np.ones((3, 4), np.float32).tobytes())
+        np.testing.assert_array_equal(bound.outputs["logits"], session(np.full((3, 4), 2.0)))
+
+    def test_integers_that_do_not_fit_are_refused(self):
+        session = graft.Session(chain("Cast", ["x"], TensorProto.INT32, [2], TensorProto.FLOAT, to=1))
+        np.testing.assert_array_equal(session(np.array([7, -7])), [7, -7])
+        with self.assertRaisesRegex(graft.Error, "input 'x': found .* 3000000000, which does not fit"
+                                    " into the i32") as caught:
+            session(np.array([1, 3_000_000_000]))
+        self.assertEqual(caught.exception.kind, "type")
+
+    def test_maps_are_dicts(self):
+        key = helper.make_map_type_proto(
+            TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+        node = helper.make_node("DictVectorizer", ["x"], ["y"], domain="ai.onnx.ml",
+                                string_vocabulary=["a", "b", "c"])
+        graph = helper.make_graph(
+            [node], "g", [helper.make_value_info("x", key)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])])
+        session = graft.Session(graft.parse(helper.make_model(graph, opset_imports=[
+            helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)],
+            ir_version=8).SerializeToString()))
+        found = session(x={"c": 2.5, "a": 1.0})
+        self.assertEqual((found.dtype, found.tolist()), (np.float32, [[1.0, 0.0, 2.5]]))
+        with self.assertRaisesRegex(graft.Error, "wanted strings alone or integers alone"):
+            session(x={"c": 2.5, 1: 1.0})
+
     def test_any_value_in_place_of_the_outputs(self):
         session = graft.Session(graft.new("mlp", (4,), 2), outputs=["relu2", "logits"])
         self.assertEqual(session.output_names, ["relu2", "logits"])
@@ -265,6 +308,16 @@ class Sessions(unittest.TestCase):
         kept = first.copy()
         session(np.ones((1, 4)))
         np.testing.assert_array_equal(first, kept)
+
+
+def chain(op, inputs, type_in, shape, type_out, **attributes):
+    """A model of one node."""
+    graph = helper.make_graph(
+        [helper.make_node(op, inputs, ["y"], **attributes)], "g",
+        [helper.make_tensor_value_info(name, type_in, shape) for name in inputs],
+        [helper.make_tensor_value_info("y", type_out, shape)])
+    return graft.parse(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
+                                         ir_version=8).SerializeToString())
 
 
 if __name__ == "__main__":

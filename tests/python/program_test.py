@@ -83,6 +83,11 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(wrong.returncode, 1)
         self.assertIn("unknown verb 'nonsense'", wrong.stderr)
 
+    def test_takes_arguments_in_any_encoding(self):
+        wrong = subprocess.run([sys.executable, "-m", "graft", b"not\xffutf8"], capture_output=True)
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn(b"unknown verb 'not", wrong.stderr)
+
     def test_writes_files(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "m.onnx")

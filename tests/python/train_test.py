@@ -116,8 +116,38 @@ class Fit(unittest.TestCase):
         fit(t, samples(), epochs=1, batch=16)
         self.assertEqual(t.updates, 3)
         self.assertLess(t.learning_rate, 0.02)
-        with self.assertRaises(graft.Error):
-            trainer(memory="64X")
+        for size in ("64X", "inf", "-5M", -1, None):
+            with self.subTest(size), self.assertRaisesRegex(graft.Error, f"found {size!r} as a size"):
+                trainer(memory=size)
+
+    def test_an_option_of_another_type_is_named(self):
+        for name, value, wanted in (("seed", -1, "integer from 0 on"), ("trainable", 3, "text"),
+                                    ("clip_norm", "1", "a number or None"), ("device", None, "text"),
+                                    ("groups", ["fc1.*"], "a list of graft.ParameterGroup"),
+                                    ("precision", 16, "text"), ("schedule", 3, "graft.Schedule")):
+            with self.subTest(name), self.assertRaisesRegex(
+                    graft.Error, f"option '{name}' is .*wanted .*{wanted}") as caught:
+                trainer(**{name: value})
+            self.assertEqual(caught.exception.kind, "type")
+
+    def test_labels_that_the_loss_ignores(self):
+        x, y = samples()
+        kept = y.copy()
+        kept[::3] = -100
+        t = trainer(loss="cross_entropy:ignore_index=-100")
+        rest = trainer()
+        rest_of = np.arange(len(y)) % 3 != 0
+        self.assertAlmostEqual(fit(t, (x, kept), batch=96)["loss"][0],
+                               fit(rest, (x[rest_of], y[rest_of]), batch=96)["loss"][0], places=6)
+        self.assertEqual(t.evaluate((x, kept)).samples, 96)
+        loader = graft.Loader((x, kept), 96, ignore_index=-100)
+        self.assertEqual(next(iter(loader))[1].min(), -100)
+        with self.assertRaisesRegex(graft.Error, "label -100 of sample 0"):
+            fit(trainer(), (x, kept))
+
+    def test_a_target_is_read_once(self):
+        x, y = samples()
+        self.assertEqual(trainer().step(x, y.__dlpack__()), trainer().step(x, y))
 
 
 class Gradients(unittest.TestCase):
@@ -132,6 +162,24 @@ class Gradients(unittest.TestCase):
         t.step(x, y)
         for name, parameter in t.parameters.items():
             np.testing.assert_allclose(before[name] - 0.5 * gradients[name], parameter, atol=1e-6)
+
+    def test_are_those_before_clipping(self):
+        x, y = samples()
+        plain, clipped = trainer().gradients(x, y), trainer(clip_norm=1e-3).gradients(x, y)
+        for name, gradient in plain.items():
+            np.testing.assert_array_equal(clipped[name], gradient)
+
+    def test_follow_parameters_of_16_bits(self):
+        x, y = samples()
+        model = graft.new("mlp", (4,), 2, seed=1).set_precision("bf16")
+        t = graft.Trainer(model, optimizer=graft.SGD(lr=0.5))
+        t.gradients(x, y)
+        for _ in range(3):
+            t.step(x, y)
+        fresh = graft.Trainer(graft.parse(model.to_bytes())).gradients(x, y)
+        for name, gradient in t.gradients(x, y).items():
+            np.testing.assert_array_equal(gradient, fresh[name], name)
+            gradient[:] = 0  # one's own
 
     def test_parameters_are_live(self):
         x, y = samples()
@@ -155,6 +203,39 @@ class Gradients(unittest.TestCase):
         with unittest.mock.patch("graft.trainer.Session", wraps=graft.Session) as session:
             trainer(device="cpu").predict(samples()[0])
         self.assertEqual(session.call_args.kwargs["device"], "cpu")
+
+
+    def test_predict_refuses_an_edited_model(self):
+        x, _ = samples()
+        t = trainer()
+        t.predict(x)
+        t.model.truncate(t.model.nodes[0].outputs[0].name)
+        with self.assertRaisesRegex(graft.Error, "make a new Trainer"):
+            t.predict(x)
+
+    def test_predict_waits_for_a_step(self):
+        x, y = samples()
+        planning, predicted = threading.Event(), threading.Event()
+        seen = []
+
+        def loss(prediction, target):
+            planning.set()
+            seen.append(predicted.wait(0.3))
+            return (prediction ** 2).mean()
+
+        t = trainer(loss=loss)
+        t.predict(x)
+
+        def predict():
+            planning.wait()
+            t.predict(x)
+            predicted.set()
+
+        thread = threading.Thread(target=predict)
+        thread.start()
+        t.step(x, np.zeros((len(x), 2), np.float32))
+        thread.join()
+        self.assertEqual(set(seen), {False})
 
 
 class Callbacks(unittest.TestCase):
@@ -212,6 +293,13 @@ class Callbacks(unittest.TestCase):
         t = trainer()
         self.assertEqual(len(fit(t, samples(), epochs=5, batch=16, callbacks=[Stop()])), 1)
         self.assertEqual(t.updates, 2)
+
+    def test_a_bool_of_numpy_stops(self):
+        class Stop(graft.Callback):
+            def on_epoch(self, trainer, record):
+                return np.float32(record["epoch"]) < 2
+
+        self.assertEqual(len(fit(trainer(), samples(), epochs=5, callbacks=[Stop()])), 2)
 
 
 class Diary(graft.Callback):
@@ -294,6 +382,16 @@ class Interrupts(unittest.TestCase):
             self.assertLessEqual(t.updates, 4)
             self.assertTrue(os.path.exists(os.path.join(folder, "last.onnx")))
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+    def test_control_c_at_the_end_is_noted(self):
+        class Press(graft.Callback):
+            def on_end(self, trainer, history):
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            history = fit(trainer(), samples(), callbacks=[Press()])
+        self.assertTrue(history.interrupted)
+        self.assertIn("interrupted after 3 updates", said.getvalue())
 
     def test_threads_go_on_while_a_step_runs(self):
         t = graft.Trainer(graft.new("resnet18", (3, 32, 32), 10))
