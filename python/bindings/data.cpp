@@ -155,7 +155,6 @@ void bind_transforms(nb::module_& module) {
 void bind_loader(nb::module_& module) {
   nb::class_<Batch>(module, "Batch")
       .def_ro("size", &Batch::size)
-      .def_prop_ro("targets", [](const Batch& batch) { return batch.target.size(); })
       .def("arrays", [](const Batch& batch) {
         nb::list inputs;
         for (const Tensor& input : batch.inputs) inputs.append(to_new_array(input));

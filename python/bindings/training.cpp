@@ -77,6 +77,7 @@ class HeldTrainer {
     return (loss.parts.empty() ? loss : loss.parts.front()).ignore_index;
   }
 
+  const Loss& loss() const { return options_.loss; }
   Trainer& trainer() { return trainer_; }
   TrainStep& step() { return trainer_.train_step(); }
   const Judged& judged() const { return judged_; }
@@ -187,17 +188,37 @@ void bind_reports(nb::module_& module) {
   nb::class_<StepReport>(module, "StepReport", "What one step did to one batch.")
       .def_ro("loss", &StepReport::loss, "The loss of the batch before its update.")
       .def_ro("accuracy", &StepReport::accuracy, "The share of right predictions, or None.")
-      .def_ro("samples", &StepReport::samples);
+      .def_ro("samples", &StepReport::samples)
+      .def_ro("judged", &StepReport::judged, "Targets that the accuracy counts.");
   nb::class_<Evaluation>(module, "Evaluation", "What a model achieves on data.")
-      .def(nb::init<double, std::optional<double>, std::int64_t>(), nb::arg("loss"),
-           nb::arg("accuracy") = nb::none(), nb::arg("samples") = 0)
-      .def_ro("loss", &Evaluation::loss, "The mean over all samples.")
+      .def(nb::init<double, std::optional<double>, std::int64_t, std::int64_t>(), nb::arg("loss"),
+           nb::arg("accuracy") = nb::none(), nb::arg("samples") = 0, nb::arg("judged") = 0)
+      .def_ro("loss", &Evaluation::loss, "The mean over all that was judged.")
       .def_ro("accuracy", &Evaluation::accuracy, "The share of right predictions, or None.")
       .def_ro("samples", &Evaluation::samples)
+      .def_ro("judged", &Evaluation::judged, "Targets that the accuracy counts.")
       .def("__repr__", [](const Evaluation& e) {
         return e.accuracy ? text("<graft.Evaluation loss ", e.loss, ", accuracy ", *e.accuracy,
                                  ", ", e.samples, " samples>")
                           : text("<graft.Evaluation loss ", e.loss, ", ", e.samples, " samples>");
+      });
+}
+
+/// Means over batches, by the trainer's loss.
+void bind_loss_mean(nb::class_<HeldTrainer>& trainer) {
+  nb::class_<LossMean>(trainer, "LossMean", "The loss of several batches as if they were one.")
+      .def(nb::init<>())
+      .def_prop_ro("value", &LossMean::value);
+  trainer
+      .def("add_loss",
+           [](const HeldTrainer& held, LossMean& mean, const StepReport& step) {
+             mean.add(held.loss(), step.loss, step.samples, step.judged);
+           })
+      .def("add_loss", [](const HeldTrainer& held, LossMean& mean, const Evaluation& batch) {
+        LossMean one;  // whose loss is a mean already
+        one.add(held.loss(), 0.0, batch.samples, batch.judged);
+        mean.sum += batch.loss * one.weight;
+        mean.weight += one.weight;
       });
 }
 
@@ -245,6 +266,7 @@ void bind_training(nb::module_& module) {
   bind_reports(module);
   bind_groups(module);
   nb::class_<HeldTrainer> trainer(module, "Trainer");
+  bind_loss_mean(trainer);
   bind_steps(trainer);
   trainer
       .def("__init__", &make_trainer, nb::keep_alive<1, 2>(), nb::arg("model"), nb::arg("options"))

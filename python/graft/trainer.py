@@ -201,7 +201,7 @@ class Trainer:
         finite = [name for name, array in self.parameters.items() if np.isfinite(array).all()]
         for epoch in range(1, epochs + 1):
             start = time.perf_counter()
-            means = _Means()
+            means = _Means(self._core)
             batches = _bar(source.batches(self._core.batch), len(source), epoch, epochs, verbose, means)
             goes_on = self._epoch(batches, means, callbacks, interrupt)
             self._require_finite(finite)
@@ -225,19 +225,18 @@ class Trainer:
                interrupt: Interrupt) -> bool:
         """Whether all callbacks want to go on. A card is at the next step when one is reported, unless
         a callback looks at it."""
-        started: list[tuple[Any, int]] = []
+        started: list[Any] = []
 
         def report(count: int) -> bool:
             goes_on = True
             for _ in range(count):
-                step, targets = started.pop(0)
-                found = self._core.finish(step)
-                means.add(found, targets)
+                found = self._core.finish(started.pop(0))
+                means.add(found)
                 goes_on = _all_go_on(c.on_step(self, found) for c in callbacks) and goes_on
             return goes_on
 
         for b in batches:
-            started.append((self._core.start(b), b.targets))
+            started.append(self._core.start(b))
             goes_on = report(len(started) - 1)
             looks = any([c.looks_at_step(self) for c in callbacks])
             if goes_on and self._overlaps and not looks and not interrupt.asked:
@@ -248,14 +247,14 @@ class Trainer:
         return report(len(started))
 
     def _evaluate(self, source: Source, interrupt: Interrupt | None = None) -> Evaluation:
-        means = _Means()
+        means = _Means(self._core)
         with self.measured():
             for b in source.batches(self._core.batch):
-                means.add(self._core.evaluate(b), b.targets)
+                means.add(self._core.evaluate(b))
                 if interrupt is not None and interrupt.asked:
                     break
         record = means.record()
-        return Evaluation(record["loss"], record.get("accuracy"), means.samples)
+        return Evaluation(record["loss"], record.get("accuracy"), means.samples, means.judged)
 
     def _predict(self, inputs: list[Any]) -> np.ndarray:
         """Of one batch, between steps of other threads; as `evaluate` refuses an edited model."""
@@ -298,25 +297,25 @@ class Trainer:
 
 
 class _Means:
-    """Means over samples, and of accuracies over targets."""
+    """Means over batches, as if they had been one."""
 
-    def __init__(self) -> None:
+    def __init__(self, core: _core.Trainer) -> None:
         self.samples = 0
-        self._loss = 0.0
-        self._correct: float | None = None
-        self._targets = 0
+        self._core = core
+        self._loss = core.LossMean()
+        self._correct = 0.0
+        self.judged = 0
 
-    def add(self, report: Any, targets: int) -> None:
+    def add(self, report: _core.StepReport | _core.Evaluation) -> None:
         self.samples += report.samples
-        self._loss += report.loss * report.samples
-        if report.accuracy is not None:
-            self._correct = (self._correct or 0.0) + report.accuracy * targets
-            self._targets += targets
+        self._core.add_loss(self._loss, report)
+        self._correct += (report.accuracy or 0.0) * report.judged
+        self.judged += report.judged
 
     def record(self) -> dict[str, float]:
-        record = {"loss": self._loss / max(1, self.samples)}
-        if self._correct is not None:
-            record["accuracy"] = self._correct / max(1, self._targets)
+        record = {"loss": self._loss.value}
+        if self.judged > 0:
+            record["accuracy"] = self._correct / self.judged
         return record
 
 

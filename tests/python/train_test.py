@@ -145,6 +145,16 @@ class Fit(unittest.TestCase):
         with self.assertRaisesRegex(graft.Error, "label -100 of sample 0"):
             fit(trainer(), (x, kept))
 
+    def test_means_do_not_depend_on_the_batch(self):
+        x, y = samples()
+        y[: len(y) // 2] = 0
+        for loss in ("cross_entropy:ignore_index=0", "cross_entropy:ignore_index=0:reduction=sum"):
+            t = trainer(loss=loss)
+            whole, parts = (t.evaluate((x, y), batch=size) for size in (len(y), 7))
+            self.assertEqual(whole.judged, np.count_nonzero(y))
+            self.assertAlmostEqual(whole.accuracy, parts.accuracy, places=6)
+            self.assertAlmostEqual(whole.loss, parts.loss, places=5)
+
     def test_a_target_is_read_once(self):
         x, y = samples()
         self.assertEqual(trainer().step(x, y.__dlpack__()), trainer().step(x, y))
