@@ -110,8 +110,8 @@ void check_helpers(const CLI::App& app) {
       {"--init", {"--replace-head", "--insert-after", "--insert-before", "--append"}},
       {"--seed", {"--replace-head", "--insert-after", "--insert-before", "--append", "--lora"}}};
   for (const auto& [helper, options] : helpers) {
-    const bool is_used =
-        std::ranges::any_of(options, [&](const std::string& option) { return app.count(option); });
+    const bool is_used = std::ranges::any_of(
+        options, [&](const std::string& option) { return app.count(option) != 0; });
     if (app.count(helper) == 0 || is_used) continue;
     fail(ErrorKind::argument, helper, " goes with ", joined(options),
          "; none is given, so leave it out");
