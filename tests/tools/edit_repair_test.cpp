@@ -134,6 +134,11 @@ TEST_F(EditRepair, RefusesWhatMakesNoSense) {
   EXPECT_THAT(edit(base, {"--bn", "fc1"}, "x"), FailsWith(1, "wanted RE=POLICY"));
   EXPECT_THAT(edit(base, {"--bn", ".*=moving"}, "x"), FailsWith(1, "train, fixed, frozen"));
   EXPECT_THAT(edit(base, {"--dropout", "fc1=much"}, "x"), FailsWith(1, "'much' is no number"));
+  for (const char* option : {"--freeze", "--unfreeze"}) {
+    const Outcome none = edit(base, {option, "nope"}, "x");
+    EXPECT_THAT(none, FailsWith(1, "'nope' matches none"));
+    EXPECT_EQ(none.out, "") << "half a line";
+  }
   EXPECT_THAT(run_graft({"edit", base, "--tie"}), FailsWith(1, "--out is missing"));
   EXPECT_THAT(run_graft({"edit", base, "--save-lora", path("a.safetensors")}),
               FailsWith(1, "has no adapters to write"));

@@ -204,6 +204,25 @@ TEST_F(Inspect, SaysWhatToGiveBeforeItCanBeTold) {
                                       "constant by edit MODEL --set rate=VALUE --out OUT\n"));
 }
 
+/// The input leaves the batch open, a Reshape fixes it to 2.
+TEST_F(Inspect, SaysThatOnlyACopyRunsTheBatch) {
+  Model model;
+  model.set_opset("", 17);
+  Graph& graph = model.graph();
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape{Dim("N"), 2, 3}}));
+  const Expr w = builder.expr(graph.add_initializer("w", Tensor::full(DType::f32, {6, 4}, 0.5)));
+  const Expr flat = call("Reshape", {x, constant_ints(builder, {2, 6})});
+  graph.add_output(matmul(flat, w).value());
+  onnx::save(model, path("fixed.onnx"));
+  const std::string remedy = "remedy: edit MODEL --batch any --out OUT";
+  const Outcome other = run_graft({"inspect", path("fixed.onnx"), "--batch", "8"});
+  EXPECT_THAT(other.out, AllOf(HasSubstr("the file as it is runs no batch of 8 ("),
+                               HasSubstr(remedy), HasSubstr("for a batch of 8")));
+  EXPECT_THAT(run_graft({"inspect", path("fixed.onnx"), "--batch", "2"}).out,
+              Not(HasSubstr("runs no batch")));
+}
+
 TEST_F(Inspect, TabulatesLayers) {
   const Outcome outcome =
       run_graft({"inspect", write_two_ends(path("ends.onnx"), SymShape{4, 6}), "--layers"});

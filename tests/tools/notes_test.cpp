@@ -270,6 +270,44 @@ TEST_F(Notes, PredictWantsScores) {
               FailsWith(2, "is f32[4,0]"));
 }
 
+TEST_F(Notes, PredictWantsClasses) {
+  EXPECT_THAT(run_graft({"predict", write_model("3", "1"), "--data", spec("csv_classes")}),
+              FailsWith(2, "of two classes or more, output 'logits' is f32[64,1]; graft run"));
+  const Outcome numbers =
+      run_graft({"predict", write_model("3", "2"), "--data", spec("csv_numbers")});
+  EXPECT_THAT(numbers, FailsWith(2, "are numbers; graft run"));
+  EXPECT_EQ(numbers.out, "");
+}
+
+TEST_F(Notes, PredictChecksTheBatchFirst) {
+  ASSERT_THAT(run_graft({"edit", write_model("3", "4"), "--batch", "64", "--out", path("64.onnx")}),
+              Succeeds());
+  const Outcome outcome = run_graft({"predict", path("64.onnx"), "--data", spec("csv_classes")});
+  EXPECT_THAT(outcome, FailsWith(2, "graft edit --batch any"));
+  EXPECT_EQ(outcome.out, "") << "part of an answer";
+}
+
+TEST_F(Notes, ScoresThatAreNotFiniteNameNoClass) {
+  Model model;
+  model.set_opset("", 17);
+  Builder builder(model.graph());
+  const Expr x = builder.expr(model.graph().add_input("x", {DType::f32, SymShape{Dim("N"), 3}}));
+  model.graph().add_output(call("Log", {x}).value());
+  model.metadata.emplace_back("names", "{0: 'a', 1: 'b', 2: 'c'}");
+  onnx::save(model, path("log.onnx"));
+  const Tensor samples = Tensor::from<float>({2, 3}, {1, -1, 1, 1, 2, 1});
+  const std::string data = write_npz(samples, test::cyclic_labels(2, 3), false);
+  const Outcome seen = run_graft({"predict", path("log.onnx"), "--data", data});
+  ASSERT_THAT(seen, Succeeds());
+  EXPECT_THAT(seen.out, AllOf(HasSubstr("0  the scores are not finite\n"), HasSubstr("1  b ")));
+  const Outcome lines = run_graft({"predict", path("log.onnx"), "--data", data, "--json"});
+  EXPECT_THAT(lines.out, HasSubstr(R"("probability":null)"));
+  onnx::save_tensor(path("x.pb"), samples, "x");
+  const Outcome run = run_graft(
+      {"run", path("log.onnx"), "--input", "x=" + path("x.pb"), "--out", path("outputs")});
+  EXPECT_THAT(run.out, HasSubstr("\n  0  not finite\n  1  b\n"));
+}
+
 TEST(ClassNames, AreThoseOfTheNetsClasses) {
   const Names names{"cat", "dog"};
   EXPECT_EQ(cli::name_of_class(names, 2, 1), "dog");

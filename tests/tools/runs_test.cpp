@@ -92,6 +92,82 @@ TEST_F(Runs, ResumeEndsWithTheSameBits) {
   EXPECT_EQ(read("whole.onnx"), read("broken.onnx"));
 }
 
+TEST_F(Runs, WhatAResumedRunChangesIsWrittenDown) {
+  ASSERT_THAT(train("a.onnx", {"--run", folder_of_run_, "--epochs", "1"}), Succeeds());
+  Process process = start_graft(
+      {"train", "--resume", folder_of_run_, "--epochs", "1000000", "--out", path("b.onnx")});
+  EXPECT_TRUE(process.says("epoch 2/"));
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().code, 4);
+  EXPECT_EQ(config()["settings"]["epochs"], 1000000);
+  EXPECT_EQ(config()["settings"]["out"], path("b.onnx"));
+  EXPECT_EQ(config()["settings"]["batch"], 16);
+  std::filesystem::remove(path("b.onnx"));
+  Process again = start_graft({"train", "--resume", folder_of_run_});
+  EXPECT_TRUE(again.says("/1000000: "));
+  again.signal(SIGTERM);
+  EXPECT_EQ(again.wait().code, 4);
+  EXPECT_TRUE(std::filesystem::exists(path("b.onnx")));
+}
+
+TEST_F(Runs, ARunThatHasDoneItsEpochsSaysSo) {
+  ASSERT_THAT(train("a.onnx", {"--run", folder_of_run_, "--epochs", "3"}), Succeeds());
+  const Outcome same = run_graft({"train", "--resume", folder_of_run_});
+  EXPECT_THAT(same, Succeeds());
+  EXPECT_THAT(same.error, HasSubstr("warning: 3 epochs are done already, --epochs is 3: nothing is "
+                                    "trained; give a larger --epochs\n"));
+  EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_, "--epochs", "2"}).error,
+              HasSubstr("3 epochs are done already, --epochs is 2: nothing is trained"));
+  EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_, "--epochs", "4"}).error,
+              Not(HasSubstr("done already")));
+}
+
+TEST_F(Runs, GoOnFromAnotherFolder) {
+  const std::string folder = folder_.path().string();
+  data_ = "mnist:./";
+  ASSERT_THAT(run_in_shell("cd '" + folder + "' && exec ", command("whole.onnx", {})), Succeeds());
+  ASSERT_THAT(run_in_shell("cd '" + folder + "' && exec ",
+                           command("a.onnx", {"--run", folder_of_run_, "--epochs", "2",
+                                              "--validate", "mnist:."})),
+              Succeeds());
+  EXPECT_EQ(config()["settings"]["data"], "mnist:" + folder);
+  EXPECT_EQ(config()["settings"]["validate"], "mnist:" + folder);
+  const auto resume = [&](const std::string& data) {
+    return run_graft({"train", "--resume", folder_of_run_, "--epochs", "3", "--data", data});
+  };
+  EXPECT_THAT(resume("mnist:" + folder + "/"), Succeeds());
+  EXPECT_THAT(resume("fashion-mnist:" + folder), FailsWith(1, "(the run has mnist:" + folder));
+  const std::string note = "graft.trained_by";
+  const auto noted = [&](const std::string& file) {
+    const auto all = onnx::load(path(file)).metadata;
+    return std::ranges::find(all, note, &std::pair<std::string, std::string>::first)->second;
+  };
+  EXPECT_EQ(noted("a.onnx"), noted("whole.onnx")) << "where data lie makes no other file";
+}
+
+/// The measurement before the first step is long: a sample a batch.
+TEST_F(Runs, AnInterruptBeforeTheFirstUpdateWritesNoModel) {
+  folder_.write("a.onnx", "precious");
+  data_ = write_mnist(40000);
+  std::vector<std::string> slow = command("a.onnx", {"--run", folder_of_run_});
+  *(std::ranges::find(slow, "--batch") + 1) = "1";
+  Process process = start_graft(slow);
+  ASSERT_TRUE(process.says("run " + folder_of_run_ + "\n"));
+  process.signal(SIGINT);
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.error, HasSubstr("interrupted before the first update"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("wrote")));
+  EXPECT_EQ(read("a.onnx"), "precious");
+}
+
+TEST_F(Runs, AFolderThatCannotBeMadeIsNamed) {
+  folder_.write("runs", "a file");
+  const std::string there = "cd '" + folder_.path().string() + "' && GRAFT_NO_RUN=0 exec ";
+  EXPECT_THAT(run_in_shell(there, command("a.onnx", {})),
+              FailsWith(2, "cannot make folder '" + path("runs") + "'"));
+}
+
 TEST_F(Runs, SeedsAreComparedToTheLastDigit) {
   ASSERT_THAT(train("a.onnx", {"--run", folder_of_run_, "--seed", "16777217"}), Succeeds());
   EXPECT_THAT(run_graft({"train", "--resume", folder_of_run_, "--seed", "16777216"}),

@@ -48,14 +48,17 @@ TEST_F(Settings, WhatStandsNearerToTheUserCounts) {
 }
 
 TEST_F(Settings, AFileCanSayAll) {
+  const std::string twins = "linear:10:name=a:init=zeros,linear:10:name=b:init=zeros";
+  ASSERT_THAT(graft({}, {"edit", model_, "--append", twins, "--out", path("twins.onnx")}),
+              Succeeds());
   const nlohmann::json settings{
-      {"model", model_},
+      {"model", path("twins.onnx")},
       {"data", data_},
       {"out", path("out.onnx")},
       {"epochs", 1},
       {"weight_decay", 1e-4},
       {"learning-rate", 0.01},
-      {"tied", nlohmann::json::array({nlohmann::json::array({"fc1.bias"})})},
+      {"tied", nlohmann::json::array({nlohmann::json::array({"a.weight", "b.weight"})})},
       {"validate", "none"},
       {"clip-norm", nullptr},
       {"json", true},
@@ -79,6 +82,11 @@ TEST_F(Settings, WrongOnesSayWhereTheyAre) {
   for (const char* text : {"", "[]", "{", "\xff"}) {
     EXPECT_THAT(eval({}, text), FailsWith(1, "holds no JSON object"));
   }
+  EXPECT_THAT(eval({}, "{\n  \"batch\": 2,\n  \"limit\" 3\n}"),
+              FailsWith(1,
+                        "holds no JSON object: line 3, column 11: syntax error while parsing "
+                        "object separator - unexpected number literal; expected ':'; wanted"));
+  EXPECT_THAT(eval({}, R"({"limit": "1)"), FailsWith(1, "line 1, column 13: "));
   EXPECT_THAT(graft({}, {"eval", model_, "--config", path("none.json")}),
               FailsWith(2, "none.json"));
   EXPECT_THAT(graft({}, {"eval", model_}), FailsWith(1, "--data is required"));

@@ -113,6 +113,36 @@ TEST_F(Shell, AnUnknownVerbIsNamedBeforeItsOptions) {
               FailsWith(1, "unknown verb 'trains'; did you mean 'train'?"));
 }
 
+TEST_F(Shell, HelpOfAnUnknownVerbIsRefused) {
+  EXPECT_THAT(run_graft({"trains", "--help"}),
+              FailsWith(1, "unknown verb 'trains'; did you mean 'train'?"));
+  EXPECT_THAT(run_graft({"help", "trains"}), FailsWith(1, "unknown verb 'trains'"));
+  EXPECT_THAT(run_graft({"train", "--help"}), Succeeds());
+}
+
+TEST_F(Shell, HelpIsAVerbToo) {
+  const Outcome all = run_graft({"help"});
+  EXPECT_THAT(all, Succeeds());
+  EXPECT_EQ(all.out, run_graft({"--help"}).out);
+  const Outcome one = run_graft({"help", "train"});
+  EXPECT_THAT(one, Succeeds());
+  EXPECT_EQ(one.out, run_graft({"train", "--help"}).out);
+}
+
+/// The order of the help is that in which things are done.
+TEST_F(Shell, HelpOfEditHasItsOrder) {
+  const std::string help = run_graft({"edit", "--help"}).out;
+  std::size_t last = 0;
+  for (const char* option :
+       {"\n  --set", "\n  --truncate", "\n  --strip-probabilities", "\n  --unfreeze",
+        "\n  --replace-head", "\n  --append", "\n  --prefix", "\n  --batch", "\n  --precision"}) {
+    const std::size_t at = help.find(option);
+    EXPECT_NE(at, std::string::npos) << option;
+    EXPECT_GT(at, last) << option;
+    last = at;
+  }
+}
+
 TEST_F(Shell, HelpHasGroupsAndAnExample) {
   const Outcome all = run_graft({"--help"});
   EXPECT_THAT(all, Succeeds());

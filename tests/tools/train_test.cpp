@@ -139,6 +139,59 @@ TEST_F(Train, NumbersFromAnNpzFile) {
   EXPECT_LT(lines[20]["loss"], 0.1 * lines[1]["loss"].get<double>());
 }
 
+class TrainOnCsv : public Train {
+ protected:
+  /// `last`: of the last of four lines.
+  std::string write_csv(const std::string& name, const std::string& last) const {
+    return "csv:" + folder_.write(name, "1,0\n2,2\n3,1\n4," + last + "\n").string();
+  }
+  void take_mlp(const std::string& outputs) {
+    ASSERT_THAT(
+        run_graft({"new", "mlp", "--input", "1", "--classes", outputs, "--out", path("m.onnx")}),
+        Succeeds());
+    model_ = path("m.onnx");
+    data_ = write_csv("whole.csv", "2");
+  }
+  std::string loss(std::vector<std::string> more) const {
+    more.insert(more.end(), {"--epochs", "1", "--json"});
+    const Outcome outcome = train("out.onnx", more);
+    EXPECT_THAT(outcome, Succeeds());
+    return json_lines(outcome).front()["loss_name"].get<std::string>();
+  }
+};
+
+TEST_F(TrainOnCsv, TheLossSaysWhatWholeNumbersAre) {
+  take_mlp("3");
+  EXPECT_EQ(loss({}), "cross_entropy");
+  EXPECT_EQ(loss({"--loss", "nll"}), "nll");
+  data_ = write_csv("points.csv", "2.5");
+  EXPECT_THAT(train("out.onnx", {"--loss", "cross_entropy"}),
+              FailsWith(2, "line 4, column 2: label '2.5' is not a class index"));
+  take_mlp("1");
+  EXPECT_EQ(loss({}), "mse") << "one column is no choice between classes";
+  EXPECT_EQ(loss({"--loss", "huber"}), "huber");
+  const Outcome measured = run_graft({"eval", path("out.onnx"), "--data", data_, "--json"});
+  ASSERT_THAT(measured, Succeeds());
+  EXPECT_EQ(json_lines(measured).front()["loss_name"], "huber");
+}
+
+TEST_F(TrainOnCsv, DataToMeasureWithAreOfTheSameKind) {
+  take_mlp("1");
+  EXPECT_EQ(loss({"--validate", write_csv("points.csv", "2.5")}), "mse");
+  const std::string whole = data_;
+  data_ = write_csv("points.csv", "2.5");
+  EXPECT_EQ(loss({"--validate", whole}), "mse");
+  take_mlp("3");
+  EXPECT_THAT(train("out.onnx", {"--validate", write_csv("points.csv", "2.5")}),
+              FailsWith(2, "label '2.5' is not a class index"));
+}
+
+TEST_F(Train, SaysWhichDataDoNotFit) {
+  const std::string wrong = "csv:" + folder_.write("wrong.csv", "1,0\n2,1\n").string();
+  EXPECT_THAT(train("out.onnx", {"--validate", wrong}),
+              FailsWith(2, "the data to measure with, --validate " + wrong + ": "));
+}
+
 TEST_F(Train, InputsInAnotherOrderThanTheModelsAreRefused) {
   Model model;
   model.set_opset("", 17);

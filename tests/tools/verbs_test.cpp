@@ -231,6 +231,17 @@ TEST_F(Verbs, BenchMeasuresTrainingOnFiles) {
   EXPECT_GT(line["fma_peak_fraction"], 0.0);
 }
 
+TEST_F(Verbs, BenchNamesALossThatIsNotFinite) {
+  Model model = onnx::load(write_mlp(2, 3));
+  Value* const weight = model.graph().find("fc1.weight");
+  weight->set_initializer(Tensor::full(DType::f32, weight->initializer().shape(), NAN));
+  onnx::save(model, path("nan.onnx"));
+  const Outcome outcome =
+      run_graft({"bench", path("nan.onnx"), "--train", "--batch", "2", "--seconds", "0.01"});
+  ASSERT_THAT(outcome, Succeeds());
+  EXPECT_THAT(outcome.out, HasSubstr("\nfirst loss   nan\n"));
+}
+
 /// Classes of one output and numbers of another, from files and made up.
 TEST_F(Verbs, BenchTakesSeveralTargets) {
   Model model = onnx::load(write_mlp(2, 3));

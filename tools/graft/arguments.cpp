@@ -1,6 +1,7 @@
 #include "tools/graft/arguments.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "core/base/closest.h"
@@ -126,7 +127,10 @@ WantedTypes wanted_types(const Model& model, const std::string& output) {
 
 std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec, Split split,
                               const WantedTypes& wanted) {
-  std::shared_ptr<Dataset> dataset = open_data(spec, split, wanted);
+  constexpr std::string_view kCsv = "csv:";
+  const bool is_csv = spec.starts_with(kCsv) && spec.size() > kCsv.size();
+  std::shared_ptr<Dataset> dataset =
+      is_csv ? csv(spec.substr(kCsv.size()), arguments.csv_target) : open_data(spec, split, wanted);
   if (dataset->size() == 0) fail(ErrorKind::io, spec, ": no samples");
   if (arguments.limit > 0) dataset = first_samples(std::move(dataset), arguments.limit);
   const std::optional<Shape> size = image_size(arguments);
@@ -146,9 +150,10 @@ namespace {
 
 std::vector<float> parse_numbers(std::string_view list, const std::string& whole) {
   std::optional<std::vector<float>> numbers = numbers_in<float>(list, ',');
-  if (!numbers) {
+  const auto is_finite = [](float number) { return std::isfinite(number); };
+  if (!numbers || !std::ranges::all_of(*numbers, is_finite)) {
     fail(ErrorKind::argument, "--normalize '", whole,
-         "' is neither 'data' nor MEAN[,...]:DEVIATION[,...]");
+         "' is neither 'data' nor MEAN[,...]:DEVIATION[,...] in finite numbers");
   }
   return *std::move(numbers);
 }
@@ -186,6 +191,21 @@ void add_metrics_argument(CLI::App& app, std::vector<std::string>& names) {
                  "what to measure beside loss and accuracy: " + joined(metric_names()))
       ->delimiter(',')
       ->type_name("NAME,...");
+}
+
+CsvTarget choose_csv_target(const LossArguments& arguments, const Model& model) {
+  if (arguments.name == "auto") {
+    const Value* const output = find_output(model, arguments.output);
+    if (output == nullptr || !output->shape()) return CsvTarget::automatic;
+    const SymShape& shape = *output->shape();
+    const bool is_column =
+        shape.rank() == 1 || (shape.rank() == 2 && shape[1].is_known() && shape[1].value() == 1);
+    return is_column ? CsvTarget::number : CsvTarget::automatic;
+  }
+  const Loss loss = loss_from_spec(arguments.name);
+  if (has_class_targets(loss) || loss.name == "triplet") return CsvTarget::class_index;
+  const bool takes_any = is_in_graph(loss) || !loss.parts.empty() || has_sequence_targets(loss);
+  return takes_any ? CsvTarget::automatic : CsvTarget::number;
 }
 
 Loss choose_loss(const LossArguments& arguments) {
@@ -249,6 +269,12 @@ void check_names(const std::vector<Value*>& wanted, const std::vector<SampleFiel
 
 }  // namespace
 
+void check_inputs_fit(const std::vector<Value*>& inputs, const DatasetInfo& info,
+                      std::int64_t batch) {
+  check_names(inputs, info.inputs);
+  check_batches(inputs, info.size, batch);
+}
+
 std::string check_data_fits(const Model& model, const Loss& loss, const std::string& output,
                             const Dataset& dataset, std::int64_t batch) {
   const DatasetInfo& info = dataset.info();
@@ -267,8 +293,7 @@ std::string check_data_fits(const Model& model, const Loss& loss, const std::str
       inputs_for_targets(newest.graph(), loss, output, inputs.size(), targets.size());
   std::erase_if(
       wanted, [&](const Value* input) { return std::ranges::find(labels, input) != labels.end(); });
-  check_names(wanted, info.inputs);
-  check_batches(wanted, info.size, batch);
+  check_inputs_fit(wanted, info, batch);
   const CompiledGraph evaluation =
       compile_graph(newest, {.loss = loss, .output = output},
                     {.kind = StepKind::evaluate, .inputs = inputs, .targets = targets});

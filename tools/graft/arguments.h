@@ -10,6 +10,7 @@
 #include "autograd/loss.h"
 #include "core/device/device.h"
 #include "core/graph/model.h"
+#include "data/csv.h"
 #include "data/dataset.h"
 #include "data/transforms.h"
 #include "train/data_spec.h"
@@ -45,6 +46,8 @@ struct DataArguments {
   std::string normalize;
   /// "HxW"; empty or "none": images are as large as the data have them.
   std::string resize;
+  /// What the last column of a csv file is.
+  CsvTarget csv_target = CsvTarget::automatic;
 };
 void add_arguments(CLI::App& app, DataArguments& arguments);
 /// Adds --split: "train" or "test".
@@ -70,8 +73,17 @@ void add_metrics_argument(CLI::App& app, std::vector<std::string>& names);
 /// "auto": nll behind a LogSoftmax or else cross_entropy for class indices, mse for numbers.
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset);
 
+/// What the loss takes; of "auto": numbers for an output of one column, else what the file's last
+/// column looks like.
+CsvTarget choose_csv_target(const LossArguments& arguments, const Model& model);
+
 /// Where no data tell what targets are, "auto" is cross_entropy.
 Loss choose_loss(const LossArguments& arguments);
+
+/// Throws unless the data have an input for each of the model's, in its order, and batches of the
+/// size that the model fixes, if it does: Error{shape} or Error{argument}.
+void check_inputs_fit(const std::vector<Value*>& inputs, const DatasetInfo& info,
+                      std::int64_t batch);
 
 /// Throws unless batches of these samples go through the model and its loss: Error{shape} or
 /// Error{type}, Error{io} for labels that the model has no class for, Error{unsupported} for ops

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,11 +18,13 @@
 #include "tools/graft/cost.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/machine.h"
+#include "tools/graft/options.h"
 #include "tools/graft/profile.h"
 #include "tools/graft/train_arguments.h"
 #include "tools/graft/verb.h"
 #include "tools/graft/verbosity.h"
 #include "train/compile.h"
+#include "train/evaluator.h"
 #include "train/progress_bar.h"
 
 namespace graft::cli {
@@ -226,6 +229,12 @@ nlohmann::ordered_json figures_json(Figures& figures, double load_ms,
   return line;
 }
 
+/// All its digits; JSON has none for a NaN.
+std::string first_loss_text(const nlohmann::ordered_json& loss) {
+  const auto value = loss.get<double>();
+  return std::isfinite(value) ? loss.dump() : loss_text(value);
+}
+
 void print_figures(const nlohmann::ordered_json& line) {
   std::cout << "step         " << fixed(line["step_ms_median"], 3) << " ms median, "
             << fixed(line["step_ms_min"], 3) << " ms min, " << line["steps"] << " steps\n";
@@ -234,7 +243,7 @@ void print_figures(const nlohmann::ordered_json& line) {
   if (line.contains("first_step_ms")) {
     std::cout << ", first step done after " << fixed(line["first_step_ms"], 1) << " ms with "
               << bytes_text(line["rss_after_first_step_bytes"]) << " resident\n"
-              << "first loss   " << line["first_loss"];
+              << "first loss   " << first_loss_text(line["first_loss"]);
   }
   std::cout << '\n';
   std::cout << "memory       ";
@@ -301,11 +310,14 @@ Run add_bench(CLI::App& app) {
   app.add_option("--target", arguments->data.targets,
                  "a .npy or .pb file, one for each output that the loss names")
       ->type_name("FILE");
+  for (const char* files : {"--input", "--inputs"}) {
+    app.get_option("--batch")->excludes(app.get_option(files));  // files have theirs
+  }
   add_arguments(app, arguments->compute);
   add_arguments(app, arguments->precision);
   app.add_option("--seconds", arguments->seconds, "how long to measure")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(between(0.0, 86400.0));
   app.add_flag("--profile", arguments->profile, "show on stderr where the time goes");
   app.add_option("--trace", arguments->trace, "write an average step in Chrome's trace format")
       ->type_name("FILE");

@@ -41,6 +41,38 @@ const CLI::Option& find_option(const CLI::App& verb, const std::string& name,
        "; valid: ", quoted_list(valid));
 }
 
+[[noreturn]] void fail_as_no_object(const std::string& file, const std::string& why) {
+  fail(ErrorKind::argument, file, " holds no JSON object", why,
+       "; wanted one like {\"epochs\": 2}");
+}
+
+/// Of "[json.exception...] parse error at line 2, column 5: WHY; last read: '...'" the WHY.
+std::string cause_of(const std::string& message) {
+  const std::size_t column = std::min(message.find(", column "), message.size());
+  const std::size_t colon = message.find(": ", column);
+  const std::size_t begin = colon == std::string::npos ? 0 : colon + 2;
+  return message.substr(begin, message.find("; last read:", begin) - begin);
+}
+
+/// ": line 2, column 5"; the parser's own column is 0 where a number ends its line.
+std::string place_of(const std::string& content, std::size_t byte) {
+  const std::size_t at = std::min(byte == 0 ? 0 : byte - 1, content.size());
+  const std::string before = content.substr(0, at);
+  const std::size_t line_break = before.rfind('\n');
+  const std::size_t column = line_break == std::string::npos ? at : at - line_break - 1;
+  return text(": line ", 1 + std::ranges::count(before, '\n'), ", column ", column + 1);
+}
+
+Json parse(const std::string& content, const std::string& file) {
+  try {
+    return Json::parse(content);
+  } catch (const Json::parse_error& error) {
+    fail_as_no_object(file, place_of(content, error.byte) + ": " + cause_of(error.what()));
+  } catch (const Json::exception& error) {  // a number that no double holds
+    fail_as_no_object(file, std::string(": ") + error.what());
+  }
+}
+
 /// A list within the list of an option that is used several times is one use: "a,b".
 std::string as_value(const Json& json, const std::string& key, const std::string& file) {
   if (json.is_array()) {
@@ -74,10 +106,8 @@ std::string key_of(const CLI::Option& option) {
 
 ConfigFile::ConfigFile(const CLI::App& verb, const std::filesystem::path& path)
     : path_(path.string()) {
-  Json json = Json::parse(read_file(path, kMostConfigBytes), nullptr, false);
-  if (json.is_discarded() || !json.is_object()) {
-    fail(ErrorKind::argument, path_, " holds no JSON object, wanted one like {\"epochs\": 2}");
-  }
+  Json json = parse(read_file(path, kMostConfigBytes), path_);
+  if (!json.is_object()) fail_as_no_object(path_, "");
   // A recorded run keeps its settings beside what else it remembers.
   if (const auto at = json.find("settings"); at != json.end() && at->is_object()) {
     json = Json(*at);
@@ -86,7 +116,8 @@ ConfigFile::ConfigFile(const CLI::App& verb, const std::filesystem::path& path)
     std::string name = key;
     std::ranges::replace(name, '_', '-');
     const CLI::Option& option = find_option(verb, name, path_);
-    if (!value.is_null()) values_[&option] = as_values(value, key, path_);
+    const bool is_said = !value.is_null() && value != Json("");
+    if (is_said) values_[&option] = as_values(value, key, path_);
   }
 }
 

@@ -23,7 +23,7 @@ class ConfigFile {
   ConfigFile(const CLI::App& verb, const std::filesystem::path& path);
 
   const std::string& path() const { return path_; }
-  /// What it says of the option, by any of its names; empty where it says nothing, or null.
+  /// What it says of the option, by any of its names; empty where it says nothing, null or "".
   std::vector<std::string> of(const CLI::Option& option) const;
 
  private:

@@ -12,6 +12,7 @@
 #include "tools/graft/arguments.h"
 #include "tools/graft/edit_repair.h"
 #include "tools/graft/edit_surgery.h"
+#include "tools/graft/format_internal.h"
 #include "tools/graft/numbers.h"
 #include "tools/graft/pairs.h"
 #include "tools/graft/verb.h"
@@ -97,6 +98,26 @@ void change_precision(Model& model, const std::string& name) {
   for (const std::string& why : report.stay) std::cout << "f32 as before: " << why << '\n';
 }
 
+/// Throws if an option is given that says how others do their work, and none of these is.
+void check_helpers(const CLI::App& app) {
+  using Names = std::vector<std::string>;
+  static const std::vector<std::pair<std::string, Names>> helpers{
+      {"--output", {"--replace-head"}},
+      {"--calibrate", {"--unfuse-bn"}},
+      {"--normalize", {"--unfuse-bn"}},
+      {"--rank", {"--lora"}},
+      {"--alpha", {"--lora", "--apply-lora"}},
+      {"--init", {"--replace-head", "--insert-after", "--insert-before", "--append"}},
+      {"--seed", {"--replace-head", "--insert-after", "--insert-before", "--append", "--lora"}}};
+  for (const auto& [helper, options] : helpers) {
+    const bool is_used = std::ranges::any_of(
+        options, [&](const std::string& option) { return app.count(option) != 0; });
+    if (app.count(helper) == 0 || is_used) continue;
+    fail(ErrorKind::argument, helper, " goes with ", joined(options),
+         "; none is given, so leave it out");
+  }
+}
+
 ExitCode edit_model(const EditArguments& arguments) {
   if (is_empty(arguments.surgery) && arguments.batch.empty() && arguments.set.empty() &&
       !arguments.opset && !arguments.store_quantized && arguments.precision.empty() &&
@@ -144,8 +165,9 @@ Run add_edit(CLI::App& app) {
                  "make an input a constant, which one number fills, and take the branches "
                  "that it chooses")
       ->type_name("NAME=VALUE");
-  add_arguments(app, arguments->surgery);
+  add_cut_arguments(app, arguments->surgery);
   add_arguments(app, arguments->repair);
+  add_operate_arguments(app, arguments->surgery);
   app.add_option("--batch", arguments->batch, "then set the batch to a number or to 'any'")
       ->type_name("N");
   app.add_option("--opset", arguments->opset,
@@ -161,7 +183,10 @@ Run add_edit(CLI::App& app) {
   std::string usages = "layers (each also takes name=NAME; those with weights init=INIT):";
   for (const std::string& usage : layer_usages()) usages += "\n  " + usage;
   app.footer(usages + "\n" + std::string(init_usage()));
-  return [arguments] { return edit_model(*arguments); };
+  return [&app, arguments] {
+    check_helpers(app);
+    return edit_model(*arguments);
+  };
 }
 
 }  // namespace graft::cli

@@ -122,10 +122,12 @@ void repair(Model& model, const RepairArguments& arguments, std::uint64_t seed) 
   if (!arguments.apply_lora.empty()) apply_adapters(model, arguments);
   add_adapters(model, arguments, seed);
   for (const std::string& pattern : arguments.freeze) {
-    std::cout << "froze " << edit::freeze(model, pattern) << " weights\n";
+    const std::size_t count = edit::freeze(model, pattern);  // throws before anything is printed
+    std::cout << "froze " << count << " weights\n";
   }
   for (const std::string& pattern : arguments.unfreeze) {
-    std::cout << "unfroze " << edit::unfreeze(model, pattern) << " weights\n";
+    const std::size_t count = edit::unfreeze(model, pattern);
+    std::cout << "unfroze " << count << " weights\n";
   }
 }
 

@@ -93,7 +93,7 @@ void rename(Model& model, const SurgeryArguments& arguments) {
 
 }  // namespace
 
-void add_arguments(CLI::App& app, SurgeryArguments& arguments) {
+void add_cut_arguments(CLI::App& app, SurgeryArguments& arguments) {
   app.add_option("--from", arguments.from, "keep what lies between this value, an input then, ...")
       ->type_name("WHERE");
   app.add_option("--to", arguments.to, "... and this one, an output then; both may be repeated")
@@ -102,16 +102,19 @@ void add_arguments(CLI::App& app, SurgeryArguments& arguments) {
                  "make this the only output: a value, a node, last:N (without the last N layers "
                  "that have weights), or a pattern all of whose matches lead to one value")
       ->type_name("WHERE");
+}
+
+void add_operate_arguments(CLI::App& app, SurgeryArguments& arguments) {
   app.add_option("--replace-head", arguments.replace_head,
-                 "give the last layer with weights fresh ones, for N classes")
+                 "then give the last layer with weights fresh ones, for N classes")
       ->type_name("N");
   app.add_option("--output", arguments.output, "of which output --replace-head takes the head")
       ->type_name("NAME");
   app.add_option("--insert-after", arguments.insert_after,
-                 "put layers between a value and what reads it, like relu1=dropout:0.5")
+                 "then put layers between a value and what reads it, like relu1=dropout:0.5")
       ->type_name("WHERE=LAYERS");
   app.add_option("--insert-before", arguments.insert_before,
-                 "put layers between a node and what it is applied to")
+                 "then put layers between a node and what it is applied to")
       ->type_name("WHERE=LAYERS");
   app.add_option("--append", arguments.append, "then add layers, like flatten,linear:10")
       ->type_name("LAYERS");
@@ -123,16 +126,18 @@ void add_arguments(CLI::App& app, SurgeryArguments& arguments) {
                  "how new weights start, but of layers that say init=; see below")
       ->type_name("INIT");
   add_seed_argument(app, arguments.seed, "of new weights");
-  app.add_option("--merge", arguments.merge, "put another model behind this one")
+  app.add_option("--merge", arguments.merge, "then put another model behind this one")
       ->type_name("FILE");
   app.add_option("--connect", arguments.connect,
                  "which output of this model is which input of that; else those of equal names, or "
                  "the only ones")
       ->type_name("OUT=IN");
-  app.add_option("--merge-prefix", arguments.merge_prefix, "put before that model's names")
+  app.add_option("--merge-prefix", arguments.merge_prefix, "put this before that model's names")
       ->type_name("TEXT");
-  app.add_option("--rename", arguments.rename, "give a value another name")->type_name("OLD=NEW");
-  app.add_option("--prefix", arguments.prefix, "put before all names, inputs and outputs too")
+  app.add_option("--rename", arguments.rename, "then give a value another name")
+      ->type_name("OLD=NEW");
+  app.add_option("--prefix", arguments.prefix,
+                 "then put this before all names, inputs and outputs too")
       ->type_name("TEXT");
 }
 

@@ -33,7 +33,9 @@ struct SurgeryArguments {
   std::string prefix;
 };
 
-void add_arguments(CLI::App& app, SurgeryArguments& arguments);
+/// What `cut` does, and what `operate` does: the help has the repairs between them.
+void add_cut_arguments(CLI::App& app, SurgeryArguments& arguments);
+void add_operate_arguments(CLI::App& app, SurgeryArguments& arguments);
 /// Whether none of them asks for anything.
 bool is_empty(const SurgeryArguments& arguments);
 /// Cuts the model, the first that is done. Throws as the edits do, and Error{argument}, naming the

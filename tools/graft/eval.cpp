@@ -75,6 +75,7 @@ ExitCode evaluate(EvalArguments arguments) {
   const Model model = onnx::load(arguments.model);
   if (arguments.loss.output.empty()) arguments.loss.output = noted_output(model);
   complete_data(model, arguments.data);
+  arguments.data.csv_target = choose_csv_target(arguments.loss, model);
   const auto dataset = open(arguments.data, arguments.data.spec,
                             arguments.split == "train" ? Split::train : Split::test,
                             wanted_types(model, arguments.loss.output));

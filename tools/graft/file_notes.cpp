@@ -1,6 +1,7 @@
 #include "tools/graft/file_notes.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "tools/graft/arguments.h"
 #include "tools/graft/class_names.h"
 #include "tools/graft/format_internal.h"
+#include "tools/graft/run_settings.h"
 #include "tools/graft/verbosity.h"
 
 namespace graft::cli {
@@ -33,6 +35,15 @@ std::string sample_of(const DatasetInfo& data) {
     dims += (dims.empty() ? "" : "x") + std::to_string(dim);
   }
   return dims;
+}
+
+/// "csv:iris.csv" of "csv:/home/me/iris.csv". A run that goes on knows its data by another path,
+/// and has to end with the same bits.
+std::string without_folder(const std::string& spec) {
+  const std::string whole = absolute_spec(spec);
+  const std::size_t colon = std::min(whole.find(':'), whole.size());
+  const std::filesystem::path place = whole.substr(std::min(colon + 1, whole.size()));
+  return place.empty() ? spec : text(whole.substr(0, colon), ':', place.filename().string());
 }
 
 /// As --loss takes it, with what --label-smoothing says.
@@ -140,8 +151,8 @@ void leave_notes(const TrainArguments& arguments, const TrainOptions& options,
   set_note(model, kTaskNote,
            has_class_targets(options.loss) ? "classification" : options.loss.name);
   set_note(model, kTrainedNote,
-           text("graft ", kVersion, ": ", arguments.data.spec, ", ", name(*options.optimizer),
-                ", rate ", learning_rate(*options.optimizer)));
+           text("graft ", kVersion, ": ", without_folder(arguments.data.spec), ", ",
+                name(*options.optimizer), ", rate ", learning_rate(*options.optimizer)));
   set_note(model, kLossNote, spec_of(arguments.loss, options.loss));
   const std::string& output = arguments.loss.output;
   if (output != note_of(model, kOutputNote)) set_note(model, kOutputNote, output);

@@ -71,6 +71,27 @@ void set_shapes(Graph& graph, const std::map<std::string, Shape>& shapes) {
   }
 }
 
+/// Throws if an input's shape and --batch differ on the batch.
+void check_batch(const InspectArguments& arguments) {
+  for (const auto& [name, shape] : arguments.shapes) {
+    if (!arguments.batch || shape.rank() == 0 || shape[0] == *arguments.batch) continue;
+    fail(ErrorKind::argument, "--shape says a batch of ", shape[0], " for input '", name,
+         "', --batch ", *arguments.batch, "; leave out one of them");
+  }
+}
+
+/// Why the file as it is cannot run so many samples, though its inputs leave the batch open; empty
+/// where it can.
+std::string why_not_batch(const Model& model, std::int64_t batch) {
+  try {
+    const Model newest = newest_form(model);
+    if (auto types = bound_types(newest.graph(), batch)) bound_graph(newest, *std::move(types));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
 /// "x=Nx3xH": what is known of an input's shape, and names for the rest.
 std::string shape_to_say(const Value& input) {
   if (!input.shape()) return input.name() + "=SHAPE";
@@ -205,6 +226,7 @@ bool Findings::can_train() const {
 Findings find(const InspectArguments& arguments) {
   if (arguments.loss != "auto") loss_from_spec(arguments.loss);
   optimizer_from_name(arguments.optimizer);
+  check_batch(arguments);
   Findings found;
   found.model = onnx::load(arguments.model);
   found.judged = judged_output(found.model.graph(), arguments.output);
@@ -221,11 +243,20 @@ Findings find(const InspectArguments& arguments) {
     return found;
   }
   try {
-    if (arguments.batch) edit::change_batch(found.separated, *arguments.batch);
+    std::string why_not;
+    if (arguments.batch) {
+      why_not = why_not_batch(found.separated, *arguments.batch);
+      edit::change_batch(found.separated, *arguments.batch);
+    }
     separate_parameters(found.separated.graph());
     found.newest = newest_form(found.separated);
     find_training(found);
     found.advice = advise(found.model, found.newest.graph(), found.trainable);
+    if (!why_not.empty()) {
+      found.advice.push_back({text("the file as it is runs no batch of ", *arguments.batch, " (",
+                                   why_not, "); the costs are those of a copy that does"),
+                              "edit MODEL --batch any --out OUT"});
+    }
     find_costs(arguments, found);
     if (arguments.passes) find_inference(found);
   } catch (const Error& error) {

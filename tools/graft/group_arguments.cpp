@@ -59,7 +59,7 @@ void add_arguments(CLI::App& app, StageArguments& arguments) {
   app.add_option("--layer-decay", arguments.layer_decay,
                  "each layer's rate is this times that of the next, the last has --lr: what "
                  "comes first in a trained model changes least")
-      ->check(CLI::Range(1e-3, 1.0));
+      ->check(between(1e-3, 1.0));
   add_by_pattern(app, "--unfreeze",
                  "parameters whose whole name matches train from this epoch on, and are frozen "
                  "before it",

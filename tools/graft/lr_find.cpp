@@ -30,6 +30,7 @@ ExitCode find(TrainArguments arguments) {
   apply(arguments.compute);
   Model model = onnx::load(arguments.model);
   complete_data(model, arguments.data);
+  arguments.data.csv_target = choose_csv_target(arguments.loss, model);
   const std::shared_ptr<Dataset> dataset = open(arguments.data, arguments.data.spec, Split::train,
                                                 wanted_types(model, arguments.loss.output));
   const Loss loss = choose_loss(arguments.loss, model, *dataset);

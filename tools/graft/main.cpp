@@ -144,7 +144,24 @@ void add_allow(CLI::App& app) {
 void take_single_values(CLI::App& verb) {
   for (CLI::Option* const option : verb.get_options()) {
     if (option->nonpositional()) option->allow_extra_args(false);
+    if (option->get_items_expected_max() > 0) option->transform(not_empty());
   }
+}
+
+/// "graft help VERB" is "graft VERB --help".
+std::vector<const char*> words_of(int argc, char** argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (words.size() > 1 && words[1] == std::string_view("help")) {
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
+  return words;
+}
+
+/// Whether --help or --version stand behind a verb that there is not.
+bool has_unknown_verb(const CLI::App& app) {
+  const std::vector<std::string> left = app.remaining();
+  return app.get_subcommands().empty() && !left.empty();
 }
 
 void add_general(CLI::App& app, std::string& config) {
@@ -177,11 +194,14 @@ ExitCode run_verb(int argc, char** argv) {
   }
   try {
     const RequiredLater required(app);
-    app.parse(argc, argv);
+    const std::vector<const char*> words = words_of(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
     apply_settings(*app.get_subcommands().front());
     required.check(*app.get_subcommands().front());
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return static_cast<ExitCode>(app.exit(error));  // --help
+    if (error.get_exit_code() == 0 && !has_unknown_verb(app)) {
+      return static_cast<ExitCode>(app.exit(error));  // --help
+    }
     return wrong_arguments(app, error);
   }
   for (const auto& [verb, run_verb] : verbs) {

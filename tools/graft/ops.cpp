@@ -117,6 +117,10 @@ Run add_ops(CLI::App& app) {
   app.add_option("--batch,--batch-size", arguments->batch, "the largest batch; 1 is tried too")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 32));
+  for (const char* option : {"--loss", "--output", "--optimizer", "--lr", "--momentum",
+                             "--weight-decay", "--nesterov", "--state-precision", "--clip-norm"}) {
+    app.get_option(option)->excludes(app.get_option("--inference"));  // of training
+  }
   return [arguments] { return list_ops(*arguments); };
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/base/error.h"
 #include "tools/graft/format_internal.h"
 
 namespace graft::cli {
@@ -39,6 +40,23 @@ std::string one_of(const std::vector<std::string>& names) {
 
 void limit_to(CLI::Option& option, const std::vector<std::string>& names) {
   option.type_name(one_of(names))->check(CLI::IsMember(names).description(""));
+}
+
+CLI::Validator between(double least, double most) {
+  const auto check = [least, most](const std::string& value) {
+    double number = 0.0;
+    const bool fits = CLI::detail::lexical_cast(value, number) && number >= least && number <= most;
+    return fits ? std::string() : text("'", value, "' is no number from ", least, " to ", most);
+  };
+  return {check, ""};
+}
+
+CLI::Validator not_empty() {
+  const auto check = [](const std::string& value) {
+    return value.empty() ? std::string("the value is empty; give one, or leave the option out")
+                         : std::string();
+  };
+  return {check, ""};
 }
 
 std::string OptionFacts::name() const {

@@ -30,6 +30,11 @@ std::string one_of(const std::vector<std::string>& names);
 /// Lets the option take one of these names and nothing else, and the help list them.
 void limit_to(CLI::Option& option, const std::vector<std::string>& names);
 
+/// A check that takes numbers from `least` to `most`, and no NaN, which CLI::Range lets pass.
+CLI::Validator between(double least, double most);
+/// Refuses empty values: a variable of a shell that is not set would count as an option left out.
+CLI::Validator not_empty();
+
 struct OptionFacts {
   /// "--lr", "--learning-rate", with dashes; the short one, if any, first. Empty for a positional.
   std::vector<std::string> names;

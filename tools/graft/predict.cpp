@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
 
 #include "core/base/at.h"
+#include "core/passes/pass.h"
 #include "core/runtime/session.h"
 #include "io/onnx.h"
 #include "tools/graft/arguments.h"
@@ -28,6 +31,13 @@ struct PredictArguments {
   bool json = false;
 };
 
+/// NaN for all where one of the scores is not finite.
+std::vector<double> finite_probabilities(std::span<const double> scores) {
+  const bool are_finite = std::ranges::all_of(scores, [](double s) { return std::isfinite(s); });
+  if (are_finite) return probabilities(scores);
+  return std::vector<double>(scores.size(), std::numeric_limits<double>::quiet_NaN());
+}
+
 /// Prints a sample's best classes.
 class Printer {
  public:
@@ -36,7 +46,7 @@ class Printer {
 
   /// `label`: the data's class; below 0 where they have none.
   void print(std::int64_t sample, std::span<const double> scores, std::int64_t label) const {
-    const std::vector<double> shares = probabilities(scores);
+    const std::vector<double> shares = finite_probabilities(scores);
     std::vector<std::int64_t> best(shares.size());
     std::iota(best.begin(), best.end(), 0);
     std::ranges::stable_sort(best, std::ranges::greater{},
@@ -44,6 +54,10 @@ class Printer {
     best.resize(std::min(best.size(), static_cast<std::size_t>(arguments_.top)));
     if (arguments_.json) return print_line(sample, shares, best, label);
     std::cout << sample;
+    if (std::isnan(shares.front())) {
+      std::cout << "  the scores are not finite\n";
+      return;
+    }
     for (const std::int64_t c : best) {
       std::cout << "  " << name_of_class(names_, shares.size(), c) << ' ' << percent(at(shares, c));
     }
@@ -82,6 +96,11 @@ ExitCode predict(const PredictArguments& arguments) {
   say_conflicts(model, dataset->info());
   const std::vector<std::string> in_file = class_names_of(model);
   const Printer printer(arguments, in_file.empty() ? dataset->info().class_names : in_file);
+  if (is_float(dataset->info().target.dtype) && in_file.empty()) {
+    fail(ErrorKind::unsupported, "predict names classes, the targets of ", data.spec,
+         " are numbers; graft run writes a model's numbers to files, graft eval measures them");
+  }
+  check_inputs_fit(passes::required_inputs(model.graph()), dataset->info(), data.batch);
   const bool has_labels = dataset->info().classes > 0;
   DataLoader loader(dataset, {.batch = data.batch, .transforms = normalization(data)});
   Session session(
@@ -91,8 +110,9 @@ ExitCode predict(const PredictArguments& arguments) {
   for (const Batch& batch : loader) {
     const Tensor scores = session.run(batch.inputs)[judged];
     if (scores.rank() != 2 || !is_float(scores.dtype()) || scores.shape()[0] != batch.size ||
-        scores.shape()[1] == 0) {
-      fail(ErrorKind::unsupported, "predict names the best of scores [N,C], output '",
+        scores.shape()[1] < 2) {
+      fail(ErrorKind::unsupported,
+           "predict names the best of scores [N,C] of two classes or more, output '",
            session.output_names()[judged], "' is ", describe(scores),
            "; graft run writes whole outputs to files");
     }

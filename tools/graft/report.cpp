@@ -56,6 +56,9 @@ RunData open_data_of(const RunRecord& run, const Model& model) {
   data.spec = validate.empty() || validate == "none" ? data.arguments.spec : validate;
   if (data.spec.empty()) fail(ErrorKind::io, "config.json does not say what data the run used");
   if (!has_test_split(data.spec) || validate == "none") data.split = Split::train;
+  const std::string loss = run.setting("loss");
+  data.arguments.csv_target = choose_csv_target(
+      {.name = loss.empty() ? "auto" : loss, .output = run.setting("output")}, model);
   data.dataset =
       open(data.arguments, data.spec, data.split, wanted_types(model, run.setting("output")));
   return data;

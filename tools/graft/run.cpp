@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -84,7 +85,10 @@ class Writer {
     const std::vector<double> all = to_double(scores);
     std::vector<std::string> best;
     for (auto row = all.begin(); row != all.end(); row += classes) {
-      best.push_back(names_[static_cast<std::size_t>(std::max_element(row, row + classes) - row)]);
+      const bool are_finite =
+          std::all_of(row, row + classes, [](double s) { return std::isfinite(s); });
+      const auto first = static_cast<std::size_t>(std::max_element(row, row + classes) - row);
+      best.push_back(are_finite ? names_[first] : "not finite");
     }
     return best;
   }

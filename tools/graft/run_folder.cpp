@@ -18,6 +18,7 @@
 #include "tools/graft/arguments.h"
 #include "tools/graft/format_internal.h"
 #include "tools/graft/group_arguments.h"
+#include "tools/graft/options.h"
 #include "tools/graft/run_record.h"
 #include "tools/graft/run_settings.h"
 
@@ -70,6 +71,15 @@ std::optional<fs::path> run_to_resume(CLI::App& app, const std::string& wanted) 
   return wanted;
 }
 
+/// Throws if --run names another folder than the one that --resume goes on with.
+void check_one_folder(CLI::App& app, const std::string& resumed) {
+  const std::string folder = given_value(app, "--run");
+  std::error_code ignored;
+  if (folder.empty() || fs::equivalent(folder, resumed, ignored)) return;
+  throw CLI::ValidationError("--resume", "'" + resumed + "' is one folder, --run '" + folder +
+                                             "' another; leave out --run");
+}
+
 /// What may change without another run coming of it; threads change how sums are rounded.
 const std::vector<std::string> kFree{
     "model",  "epochs", "out",     "validate", "memory",
@@ -78,6 +88,7 @@ const std::vector<std::string> kFree{
 void resume(CLI::App& app, const std::string& wanted, RunArguments& arguments) {
   const std::optional<fs::path> folder = run_to_resume(app, wanted);
   if (!folder) return;
+  check_one_folder(app, folder->string());
   arguments.resumed = folder->string();
   const ConfigFile recorded(app, *folder / kConfig);
   const std::vector<std::string> changed = contradictions(app, recorded, kFree);
@@ -114,11 +125,12 @@ void add_arguments(CLI::App& app, RunArguments& arguments) {
   app.add_option("--run", arguments.folder,
                  "folder for checkpoints, metrics and settings (default: runs/MODEL-N)")
       ->type_name("DIR");
-  app.add_flag("--no-run", arguments.none, "keep none of these");
+  CLI::Option* const none = app.add_flag("--no-run", arguments.none, "keep none of these");
+  for (const char* folder : {"--run", "--resume"}) none->excludes(app.get_option(folder));
   app.add_option("--checkpoint-minutes", arguments.checkpoint_minutes,
                  "longest time without a checkpoint; there is one after each epoch")
       ->capture_default_str()
-      ->check(CLI::Range(1e-3, 1e9));
+      ->check(between(1e-3, 1e9));
 }
 
 fs::path RunArguments::start() const {
@@ -147,6 +159,7 @@ RunFolder::~RunFolder() {
 
 void RunFolder::make_new(const fs::path& model) {
   std::error_code error;
+  path_ = fs::absolute(kParent, error);
   fs::create_directories(kParent, error);
   for (int number = 1; !error; ++number) {
     path_ = fs::path(kParent) / text(model.stem().string(), "-", number);
@@ -177,6 +190,10 @@ bool RunFolder::restore() {
 }
 
 void RunFolder::write_config(const nlohmann::ordered_json& settings) {
+  if (is_resumed_) {
+    const auto before = nlohmann::ordered_json::parse(config_, nullptr, false);
+    if (before.is_object() && before.contains("settings") && before["settings"] == settings) return;
+  }
   utsname system{};
   ::uname(&system);
   const nlohmann::ordered_json config{{"graft", std::string(kVersion)},

@@ -44,7 +44,8 @@ class RunFolder {
   RunFolder& operator=(const RunFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// Writes config.json: settings, version of Graft, machine.
+  /// Writes config.json: settings, version of Graft, machine. That of a run that is resumed stays
+  /// where its settings are the same.
   void write_config(const nlohmann::ordered_json& settings);
   /// Makes anew, with config.json and its lock, what somebody took away meanwhile. False if nothing
   /// was missing. Throws Error{io}.

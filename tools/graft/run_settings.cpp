@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -94,6 +95,7 @@ bool is_same(const CLI::Option& option, const std::vector<std::string>& now,
              const std::vector<std::string>& then) {
   if (takes_patterns(option)) return is_same_list(now, then);
   const std::string one = joined(now, ",");
+  if (key_of(option) == "data") return absolute_spec(one) == absolute_spec(joined(then, ","));
   return one == "auto" || is_same(one, joined(then, ","));
 }
 
@@ -109,6 +111,17 @@ Json settings_of(const CLI::App& verb, const Json& resolved) {
     if (!value.is_null()) settings[key] = value;
   }
   return settings;
+}
+
+std::string absolute_spec(const std::string& spec) {
+  const std::size_t colon = spec.find(':');
+  if (colon == std::string::npos || colon + 1 == spec.size()) return spec;
+  std::error_code error;  // of a working folder that is gone
+  std::filesystem::path place = std::filesystem::absolute(spec.substr(colon + 1), error);
+  if (error) return spec;
+  place = place.lexically_normal();
+  if (!place.has_filename()) place = place.parent_path();
+  return spec.substr(0, colon + 1) + place.string();
 }
 
 std::vector<std::string> contradictions(const CLI::App& verb, const ConfigFile& run,

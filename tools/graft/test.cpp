@@ -5,6 +5,7 @@
 #include <new>
 
 #include "tools/graft/arguments.h"
+#include "tools/graft/options.h"
 #include "tools/graft/test_case.h"
 #include "tools/graft/verb.h"
 
@@ -76,11 +77,14 @@ Run add_test(CLI::App& app) {
   const auto arguments = std::make_shared<TestArguments>();
   app.add_option("DIR", arguments->folders, "folders with a model.onnx, or folders of such")
       ->required();
+  constexpr double kMost = 1e300;
   app.add_option("--rtol", arguments->tolerance.relative,
                  "tolerance of backend tests, relative to what is expected")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(between(0.0, kMost));
   app.add_option("--atol", arguments->tolerance.absolute, "absolute tolerance of backend tests")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(between(0.0, kMost));
   add_arguments(app, arguments->compute);
   return [arguments] { return test(*arguments); };
 }

@@ -53,13 +53,26 @@ std::int64_t part_of_batch(const TrainArguments& arguments, const Shard& shard) 
   return std::max<std::int64_t>(1, arguments.data.batch / shard.count);
 }
 
+/// Says which of the two data sets does not fit.
+void check_validation_fits(const TrainArguments& arguments, const Model& model, const Loss& loss,
+                           const Dataset& held_back, std::int64_t batch) {
+  try {
+    check_data_fits(model, loss, arguments.loss.output, held_back, batch);
+  } catch (const Error& error) {
+    fail(error.kind(), "the data to measure with, ",
+         arguments.validate.empty() ? "the test split of --data"
+                                    : "--validate " + arguments.validate,
+         ": ", error.what());
+  }
+}
+
 /// Of several ranks, each measures a part, whose loss and accuracy can be added up; metrics see all
 /// samples.
 std::optional<DataLoader> validation_of(const TrainArguments& arguments, const WantedTypes& wanted,
                                         const Model& model, const Loss& loss, const Shard& shard) {
   const std::shared_ptr<Dataset> held_back = open_validation(arguments, wanted);
   if (held_back == nullptr) return std::nullopt;
-  check_data_fits(model, loss, arguments.loss.output, *held_back, part_of_batch(arguments, shard));
+  check_validation_fits(arguments, model, loss, *held_back, part_of_batch(arguments, shard));
   const bool is_shared = arguments.metrics.empty() && held_back->size() >= shard.count;
   return DataLoader(held_back, {.batch = arguments.data.batch,
                                 .shard = is_shared ? shard : Shard{},
@@ -73,6 +86,7 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
   nlohmann::ordered_json all{
       {"model", std::filesystem::absolute(arguments.model).string()},
       {"out", std::filesystem::absolute(arguments.out).string()},
+      {"data", absolute_spec(arguments.data.spec)},
       {"loss", arguments.loss.name == "auto" ? options.loss.name : arguments.loss.name},
       {"normalize", normalize.empty() ? arguments.data.normalize : normalize},
       {"optimizer", arguments.optimizer.name},
@@ -82,6 +96,7 @@ nlohmann::ordered_json resolved(const TrainArguments& arguments, const TrainOpti
   if (const SGD* const sgd = std::get_if<SGD>(&*options.optimizer)) {
     all["momentum"] = shortest_json(sgd->momentum);
   }
+  if (!arguments.validate.empty()) all["validate"] = absolute_spec(arguments.validate);
   if (!arguments.data.resize.empty()) all["resize"] = arguments.data.resize;
   for (const std::vector<std::string>& names : arguments.parameters.tied) {
     all["tied"].push_back(joined(names, ","));
@@ -172,6 +187,7 @@ struct Training {
       save_last_good(error);
     }
     if (any_of_ranks(stop_asked(), ranks)) ask_to_stop();
+    if (stop_asked() && trainer.train_step().updates() == 0) return;  // the model is as it was
     const bool wants_best = is_first && arguments.keep == "best" && !stop_asked();
     const bool has_best = wants_best && take(checkpoint->best());
     save();
@@ -187,10 +203,40 @@ std::unique_ptr<RunFolder> open_folder(const CLI::App& app, const TrainArguments
                                        const TrainOptions& options, const std::string& said) {
   if (!arguments.run.is_kept()) return nullptr;
   auto folder = std::make_unique<RunFolder>(arguments.run, arguments.model);
-  if (arguments.run.resumed.empty()) {
-    folder->write_config(settings_of(app, resolved(arguments, options, said)));
-  }
+  folder->write_config(settings_of(app, resolved(arguments, options, said)));
   return folder;
+}
+
+/// Throws if a run's folder is missing, of which --keep best takes weights, or for which alone
+/// --monitor says what is best.
+void check_keeping(const TrainArguments& arguments) {
+  if (arguments.run.is_kept()) return;
+  if (arguments.keep == "best") {
+    fail(ErrorKind::argument,
+         "--keep best takes the weights from the run's folder; name one by "
+         "--run, or leave out --no-run");
+  }
+  const bool is_watched = arguments.early_stopping > 0 || arguments.reduce_on_plateau > 0;
+  if (arguments.monitor.empty() || is_watched) return;
+  fail(ErrorKind::argument,
+       "--monitor chooses the best epoch of a run's folder, and what --early-stopping and "
+       "--reduce-on-plateau look at; this run has none of them");
+}
+
+/// Throws if what is to be monitored is not measured.
+void check_monitor(const TrainArguments& arguments, const Loss& loss, bool has_validation) {
+  if (arguments.monitor.empty()) return;
+  std::vector<std::string> measured{"loss"};
+  const bool has_accuracy = has_class_targets(loss);
+  if (has_accuracy) measured.emplace_back("accuracy");
+  if (has_validation) {
+    measured.emplace_back("validation_loss");
+    if (has_accuracy) measured.emplace_back("validation_accuracy");
+    for (const std::string& metric : arguments.metrics) measured.push_back("validation_" + metric);
+  }
+  if (std::ranges::find(measured, arguments.monitor) != measured.end()) return;
+  fail(ErrorKind::argument, "--monitor: no '", arguments.monitor,
+       "' is measured; valid here: ", joined(measured));
 }
 
 /// Of several ranks, each finds it alone on whole batches; that of the first counts.
@@ -205,11 +251,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   apply(arguments.compute);
   const std::shared_ptr<Communicator> joined = join_ranks(arguments.compute.threads == 0);
   Communicator& ranks = or_alone(joined);
-  if (arguments.keep == "best" && !arguments.run.is_kept()) {
-    fail(ErrorKind::argument,
-         "--keep best takes the weights from the run's folder; name one by "
-         "--run, or leave out --no-run");
-  }
+  check_keeping(arguments);
   Model model = onnx::load(arguments.model);
   check_writable(model, arguments.out);
   outlive_readers();
@@ -218,9 +260,12 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   complete_data(model, arguments.data);
   const std::vector<Transform> transforms = training_transforms(arguments);
   const WantedTypes wanted = wanted_types(model, arguments.loss.output);
+  arguments.data.csv_target = choose_csv_target(arguments.loss, model);
   const std::shared_ptr<Dataset> dataset =
       open(arguments.data, arguments.data.spec, Split::train, wanted);
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
+  const bool has_numbers = is_float(dataset->info().target.dtype);
+  arguments.data.csv_target = has_numbers ? CsvTarget::number : CsvTarget::class_index;
   const std::string why =
       choose_defaults(model, total_updates(arguments, dataset->size()), arguments);
   const Shard shard{.index = ranks.rank(), .count = ranks.size()};
@@ -247,6 +292,7 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   Trainer& trainer = training.trainer;
   for (const std::string& metric : arguments.metrics)
     trainer.add_metric(metric_from_name(metric, loss.blank));
+  check_monitor(arguments, loss, validation.has_value());
   training.report.start(model, trainer.train_step(), options, why);
   if (arguments.dry_run) return dry_run(trainer, loader, arguments);
   const std::unique_ptr<RunFolder> folder =

@@ -200,9 +200,14 @@ void add_arguments(CLI::App& app, ParameterArguments& arguments) {
       ->type_name("PATTERN");
   app.add_option("--freeze", arguments.freeze, "but none whose whole name matches this one")
       ->type_name("PATTERN");
+  const auto tie = [&](const std::vector<std::string>& names) {
+    if (names.size() < 2) {
+      throw CLI::ValidationError("--tied", "'" + names.front() + "' is one name, wanted NAME,NAME");
+    }
+    arguments.tied.push_back(names);
+  };
   app.add_option_function<std::vector<std::string>>(
-         "--tied", [&](const std::vector<std::string>& names) { arguments.tied.push_back(names); },
-         "initializers that are one parameter (equal, or transposed)")
+         "--tied", tie, "initializers that are one parameter (equal, or transposed)")
       ->delimiter(',')
       ->type_name("NAME,NAME")
       ->trigger_on_parse();
@@ -279,7 +284,7 @@ void add_stage_options(CLI::App& app, TrainArguments& arguments) {
   app.add_option("--ema", arguments.ema,
                  "measure and write averages of the weights that decay so, as 0.999; checkpoints "
                  "hold both")
-      ->check(CLI::Range(0.0, 0.999999))
+      ->check(between(0.0, 0.999999))
       ->type_name("DECAY");
 }
 
@@ -297,7 +302,7 @@ void add_arguments(CLI::App& app, TrainArguments& arguments) {
     const OptionGroup group(app, "Loss");
     app.add_option("--label-smoothing", arguments.loss.label_smoothing,
                    "share of the target that is spread over all classes, of cross_entropy")
-        ->check(CLI::Range(0.0, 0.999));
+        ->check(between(0.0, 0.999));
   }
   add_update_options(app, arguments);
   add_arguments(app, arguments.parameters);

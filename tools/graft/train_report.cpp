@@ -101,6 +101,12 @@ void TrainReport::folder(const std::string& path, bool is_resumed) const {
   }
 }
 
+void TrainReport::nothing_left(int epochs_done) const {
+  std::cerr << "graft: warning: " << epochs_done << (epochs_done == 1 ? " epoch is" : " epochs are")
+            << " done already, --epochs is " << arguments_.epochs
+            << ": nothing is trained; give a larger --epochs" << std::endl;
+}
+
 void TrainReport::before(const Evaluation& validation) const {
   if (arguments_.json) {
     nlohmann::ordered_json line{{"event", "validation"}, {"epoch", 0}};
@@ -133,15 +139,19 @@ void TrainReport::compare(const Evaluation& before, const Evaluation& after) con
 }
 
 void TrainReport::end(const TrainStep& step) const {
+  const bool is_written = step.updates() > 0 || !stop_asked();
   if (arguments_.json) {
     print_json({{"event", "end"},
-                {"out", arguments_.out},
+                {"out", is_written ? arguments_.out : ""},
                 {"updates", step.updates()},
                 {"interrupted", stop_asked()}});
-  } else if (!verbosity().quiet) {
+  } else if (is_written && !verbosity().quiet) {
     std::cout << "wrote " << arguments_.out << std::endl;
   }
-  if (stop_asked()) {
+  if (!is_written) {
+    std::cerr << "graft: interrupted before the first update; " << arguments_.out
+              << " is not written" << std::endl;
+  } else if (stop_asked()) {
     std::cerr << "graft: interrupted after " << step.updates() << " updates; saved "
               << arguments_.out << std::endl;
   }
@@ -154,7 +164,8 @@ void Teller::start_measurement() {
   if (validation_ != nullptr) measured_ = bar_.counting("validation", *validation_);
 }
 
-void Teller::on_start(graft::Run& /*run*/) {
+void Teller::on_start(graft::Run& run) {
+  if (run.position.epoch >= run.epochs) report_.nothing_left(run.position.epoch);
   start_measurement();
 }
 

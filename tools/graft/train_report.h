@@ -19,6 +19,8 @@ class TrainReport {
   void start(const Model& model, const TrainStep& step, const TrainOptions& options,
              const std::string& why) const;
   void folder(const std::string& path, bool is_resumed) const;
+  /// Warns that a run which goes on has done all of its epochs.
+  void nothing_left(int epochs_done) const;
   /// What the model achieves before the first step.
   void before(const Evaluation& validation) const;
   void epoch(const EpochReport& report) const;
