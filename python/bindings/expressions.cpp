@@ -59,7 +59,8 @@ Expr operand(const GraphValue& like, nb::handle object) {
 }
 
 /// The inputs of an op that ONNX wants integers for whatever the type of the others is: indices,
-/// axes, shapes, and what else says where or how many.
+/// axes, shapes, and what else says where or how many. A test holds the list against ONNX's
+/// schemas.
 struct IntegerInputs {
   std::string_view op;
   std::size_t first;
@@ -99,6 +100,7 @@ constexpr IntegerInputs kIntegerInputs[] = {
     {"Slice", 1, 4},
     {"SoftmaxCrossEntropyLoss", 1, 1},
     {"Split", 1, 1},
+    {"SplitToSequence", 1, 1},
     {"Squeeze", 1, 1},
     {"TensorScatter", 2, 2},
     {"Tile", 1, 1},
@@ -294,6 +296,10 @@ void bind_expressions(nb::module_& module) {
       "Calls any op of ONNX with one output: call(\"Clip\", x, 0.0, 1.0). Attributes are "
       "named; None leaves an input out. A number or an array becomes a constant of the type of "
       "the first value, but for indices, axes, shapes and the like, which stay integers.");
+  module.def(
+      "takes_integers",
+      [](const std::string& op, std::size_t input) { return takes_integers(op, input); },
+      nb::arg("op"), nb::arg("input"));
   module.def("where", &choose, nb::arg("condition"), nb::arg("a"), nb::arg("b"),
              "`a` where the condition holds, `b` elsewhere; one of the two is a graph value, and a "
              "number or an array as the other becomes a constant of its type.");

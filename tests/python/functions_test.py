@@ -5,9 +5,10 @@ from needed import needed
 
 with needed():
     import numpy as np
-    from onnx import TensorProto, helper
+    from onnx import TensorProto, defs, helper
 
 import graft
+from graft._core import takes_integers
 from nets import fit, samples, trainer
 
 
@@ -30,6 +31,18 @@ class Functions(unittest.TestCase):
         self.assertAlmostEqual(ignoring.step(x, y), of_class_0.step(x[y == 0], y[y == 0]), places=6)
         with self.assertRaisesRegex(graft.Error, "ignore_index"):
             trainer(loss="mse:ignore_index=1")
+
+    def test_inputs_that_are_integers_are_those_of_the_schemas(self):
+        """Of the standard ops whose first input may be floats."""
+        for schema in defs.get_all_schemas():
+            if schema.domain or schema.deprecated or not schema.inputs:
+                continue
+            if not any(t.startswith("tensor(float") for t in schema.inputs[0].types):
+                continue
+            for index, wanted in enumerate(schema.inputs):
+                are_integers = bool(wanted.types) and all(t.startswith("tensor(int") for t in wanted.types)
+                with self.subTest(f"{schema.name} {wanted.name}"):
+                    self.assertEqual(takes_integers(schema.name, index), are_integers)
 
     def test_operands_are_broadcast_on_either_side(self):
         x, y = samples()
