@@ -302,9 +302,12 @@ TEST_F(Runs, WhatIsTrainedAlreadyGetsASmallRate) {
   EXPECT_THAT(more.out, HasSubstr("adamw, learning rate 0.0001"));
   EXPECT_THAT(more.out, HasSubstr("by default for a file that may be trained"));
   EXPECT_THAT(more.out, HasSubstr("before: validation loss"));
-  for (const char* sgd : {"sgd", "sgd:momentum=0.5"}) {
+  for (const auto& [sgd, momentum] :
+       std::vector<std::pair<std::string, std::string>>{{"sgd", ", momentum 0.9"},
+                                                        {"sgd:momentum=0.5", ", momentum 0.5"},
+                                                        {"sgd:momentum=0", ""}}) {
     EXPECT_THAT(train("s.onnx", {"--epochs", "1", "--optimizer", sgd}).out,
-                HasSubstr("sgd, learning rate 0.001,"));
+                HasSubstr("sgd" + momentum + ", learning rate 0.001,"));
   }
   const Outcome worse = train("c.onnx", {"--epochs", "1", "--optimizer", "sgd", "--lr", "30"});
   EXPECT_THAT(worse, Succeeds());

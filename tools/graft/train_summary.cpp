@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <variant>
 
 #include "core/base/parallel.h"
 #include "tools/graft/format_internal.h"
@@ -67,8 +68,11 @@ std::string group_text(const UpdateGroup& group, const TrainOptions& options) {
 std::string update_text(const TrainOptions& options) {
   const auto schedule = static_cast<std::size_t>(options.schedule.kind);
   const Optimizer& optimizer = options.optimizer.value();
-  std::string line = text(name(optimizer), ", learning rate ", learning_rate(optimizer), ", ",
-                          schedule_names().at(schedule));
+  const SGD* const sgd = std::get_if<SGD>(&optimizer);
+  const bool has_momentum = sgd != nullptr && sgd->momentum != 0.0F;
+  std::string line =
+      text(name(optimizer), has_momentum ? text(", momentum ", sgd->momentum) : "",
+           ", learning rate ", learning_rate(optimizer), ", ", schedule_names().at(schedule));
   if (options.schedule.warmup > 0) line += text(" after ", options.schedule.warmup, " warm-up");
   return line + ", " +
          counted(static_cast<std::size_t>(options.total_updates), "update", "updates");
