@@ -66,7 +66,8 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
         }
       })
       ->type_name("NUMBER|auto|PATTERN=NUMBER");
-  app.add_option("--momentum", arguments.momentum, "of sgd (default: 0.9 of graft train, else 0) and rmsprop");
+  app.add_option("--momentum", arguments.momentum,
+                 "of sgd (default: 0.9 of graft train, else 0) and rmsprop");
   add_by_pattern(app, "--weight-decay,--wd",
                  "share of a weight that decays; also of those that match alone",
                  [&arguments](const std::string& plain, const std::vector<ByPattern>& others) {
