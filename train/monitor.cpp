@@ -33,7 +33,7 @@ void check_patience(std::string_view who, int patience) {
 int epochs(const std::map<std::string, double>& state, const std::string& key) {
   const auto at = state.find(key);
   if (at == state.end()) return 0;
-  constexpr double kMost = std::numeric_limits<int>::max() / 2;  // more are counted from there on
+  constexpr int kMost = std::numeric_limits<int>::max() / 2;  // more are counted from there on
   if (!(at->second >= 0.0 && at->second <= kMost)) {
     fail(ErrorKind::io, "the state of a callback has ", key, " ", at->second, ", wanted 0 to ",
          kMost, " epochs");
