@@ -36,6 +36,12 @@ const KnownData* find_known(std::string_view spec) {
 }
 
 constexpr std::string_view kNpz = "npz:";
+constexpr std::string_view kCsv = "csv:";
+
+/// The file of a spec of that form; empty for others.
+std::string file_of(std::string_view spec, std::string_view form) {
+  return std::string(spec.starts_with(form) ? spec.substr(form.size()) : std::string_view());
+}
 
 /// The name without "_train" or "_test"; empty when it does not end in `suffix`.
 std::string stem(const std::string& name, std::string_view suffix) {
@@ -98,8 +104,10 @@ std::shared_ptr<Dataset> open_npz(const std::string& path, Split split, const Wa
 }  // namespace
 
 std::shared_ptr<Dataset> open_data(std::string_view spec, Split split, const WantedTypes& wanted) {
-  const bool is_npz = spec.starts_with(kNpz) && spec.size() > kNpz.size();
-  if (is_npz) return open_npz(std::string(spec.substr(kNpz.size())), split, wanted);
+  const std::string arrays = file_of(spec, kNpz);
+  if (!arrays.empty()) return open_npz(arrays, split, wanted);
+  const std::string lines = file_of(spec, kCsv);
+  if (!lines.empty()) return csv(lines, wanted.csv_target);
   static constexpr std::array kSources{
       DataSource{"npz", "FILE", false, nullptr}};  // for the messages
   return open_dataset(spec, split, kSources);

@@ -5,17 +5,20 @@
 #include <string_view>
 #include <vector>
 
+#include "data/csv.h"
 #include "data/dataset.h"
 #include "data/transforms.h"
 
 namespace graft {
 
-/// Element types that a model takes: see NamedSamples::wanted.
+/// What a model takes: element types as NamedSamples::wanted, and kinds of targets.
 struct WantedTypes {
   /// The types of the model's inputs, in order; those past the end are undefined.
   std::vector<DType> inputs{};
   /// The type that a target of floats becomes.
   DType target = DType::undefined;
+  /// What the last column of a csv file means.
+  CsvTarget csv_target = CsvTarget::automatic;
 };
 
 /// A data set by its spec, as on the command line: what `open_dataset` takes, and `npz:FILE`.
@@ -25,9 +28,9 @@ struct WantedTypes {
 /// files that have none of these names, those that begin with one and '_' ("target_boxes") are
 /// several targets.
 /// Arrays whose names end in "_train" and "_test" ("x_train", "y_test") belong to those splits;
-/// without such names both splits are the whole file. `wanted` is for npz files: others hold f32
-/// and i64. Throws Error{argument} for an unknown form, Error{io} if an npz file has no target or
-/// no input for the split, and what the source throws.
+/// without such names both splits are the whole file. `wanted` is for npz and csv files: others
+/// hold f32 and i64. Throws Error{argument} for an unknown form, Error{io} if an npz file has no
+/// target or no input for the split, and what the source throws.
 std::shared_ptr<Dataset> open_data(std::string_view spec, Split split,
                                    const WantedTypes& wanted = {});
 

@@ -153,11 +153,9 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
     std::vector<EpochReport> reports = train(run, loader, options);
     for (const auto& callback : options.callbacks) callback->on_end(run);
     return reports;
-  } catch (const Error& error) {
-    for (const auto& callback : options.callbacks) callback->on_error(run, error);
-    throw;
-  } catch (const std::exception& thrown) {  // of a callback or of the data
-    const Error error(ErrorKind::argument, thrown.what());
+  } catch (const std::exception& thrown) {
+    const auto* const known = dynamic_cast<const Error*>(&thrown);
+    const Error error = known != nullptr ? *known : Error(ErrorKind::argument, thrown.what());
     for (const auto& callback : options.callbacks) callback->on_error(run, error);
     throw;
   }

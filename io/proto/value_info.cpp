@@ -1,7 +1,6 @@
 #include "io/proto/value_info.h"
 
 #include <algorithm>
-#include <functional>
 #include <string_view>
 
 #include "io/proto/parse.h"
@@ -29,12 +28,12 @@ bool has_tensor_type(const Value& value) {
 
 /// Whether no tensor of one type is of the other.
 bool contradict(const ValueType& a, const ValueType& b) {
-  const auto differs = [](const Dim& x, const Dim& y) {
-    return x.is_known() && y.is_known() && x.value() != y.value();
+  const auto agree = [](const Dim& x, const Dim& y) {
+    return !x.is_known() || !y.is_known() || x.value() == y.value();
   };
   if (a.dtype != b.dtype && a.dtype != DType::undefined && b.dtype != DType::undefined) return true;
   if (!a.shape || !b.shape) return false;
-  return !std::ranges::equal(a.shape->dims(), b.shape->dims(), std::not_fn(differs));
+  return !std::ranges::equal(a.shape->dims(), b.shape->dims(), agree);
 }
 
 template <class Visit>

@@ -111,6 +111,21 @@ const Value* find_output(const Model& model, const std::string& name) {
   return nullptr;
 }
 
+CsvTarget csv_target_of(const LossArguments& arguments, const Model& model) {
+  if (arguments.name == "auto") {
+    const Value* const output = find_output(model, arguments.output);
+    if (output == nullptr || !output->shape()) return CsvTarget::automatic;
+    const SymShape& shape = *output->shape();
+    const bool is_column =
+        shape.rank() == 1 || (shape.rank() == 2 && shape[1].is_known() && shape[1].value() == 1);
+    return is_column ? CsvTarget::number : CsvTarget::automatic;
+  }
+  const Loss loss = loss_from_spec(arguments.name);
+  if (has_class_targets(loss) || loss.name == "triplet") return CsvTarget::class_index;
+  const bool takes_any = is_in_graph(loss) || !loss.parts.empty() || has_sequence_targets(loss);
+  return takes_any ? CsvTarget::automatic : CsvTarget::number;
+}
+
 }  // namespace
 
 WantedTypes wanted_types(const Model& model, const std::string& output) {
@@ -125,12 +140,15 @@ WantedTypes wanted_types(const Model& model, const std::string& output) {
   return wanted;
 }
 
+WantedTypes wanted_types(const Model& model, const LossArguments& arguments) {
+  WantedTypes wanted = wanted_types(model, arguments.output);
+  wanted.csv_target = csv_target_of(arguments, model);
+  return wanted;
+}
+
 std::shared_ptr<Dataset> open(const DataArguments& arguments, const std::string& spec, Split split,
                               const WantedTypes& wanted) {
-  constexpr std::string_view kCsv = "csv:";
-  const bool is_csv = spec.starts_with(kCsv) && spec.size() > kCsv.size();
-  std::shared_ptr<Dataset> dataset =
-      is_csv ? csv(spec.substr(kCsv.size()), arguments.csv_target) : open_data(spec, split, wanted);
+  std::shared_ptr<Dataset> dataset = open_data(spec, split, wanted);
   if (dataset->size() == 0) fail(ErrorKind::io, spec, ": no samples");
   if (arguments.limit > 0) dataset = first_samples(std::move(dataset), arguments.limit);
   const std::optional<Shape> size = image_size(arguments);
@@ -191,21 +209,6 @@ void add_metrics_argument(CLI::App& app, std::vector<std::string>& names) {
                  "what to measure beside loss and accuracy: " + joined(metric_names()))
       ->delimiter(',')
       ->type_name("NAME,...");
-}
-
-CsvTarget choose_csv_target(const LossArguments& arguments, const Model& model) {
-  if (arguments.name == "auto") {
-    const Value* const output = find_output(model, arguments.output);
-    if (output == nullptr || !output->shape()) return CsvTarget::automatic;
-    const SymShape& shape = *output->shape();
-    const bool is_column =
-        shape.rank() == 1 || (shape.rank() == 2 && shape[1].is_known() && shape[1].value() == 1);
-    return is_column ? CsvTarget::number : CsvTarget::automatic;
-  }
-  const Loss loss = loss_from_spec(arguments.name);
-  if (has_class_targets(loss) || loss.name == "triplet") return CsvTarget::class_index;
-  const bool takes_any = is_in_graph(loss) || !loss.parts.empty() || has_sequence_targets(loss);
-  return takes_any ? CsvTarget::automatic : CsvTarget::number;
 }
 
 Loss choose_loss(const LossArguments& arguments) {

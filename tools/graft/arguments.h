@@ -10,7 +10,6 @@
 #include "autograd/loss.h"
 #include "core/device/device.h"
 #include "core/graph/model.h"
-#include "data/csv.h"
 #include "data/dataset.h"
 #include "data/transforms.h"
 #include "train/data_spec.h"
@@ -46,8 +45,6 @@ struct DataArguments {
   std::string normalize;
   /// "HxW"; empty or "none": images are as large as the data have them.
   std::string resize;
-  /// What the last column of a csv file is.
-  CsvTarget csv_target = CsvTarget::automatic;
 };
 void add_arguments(CLI::App& app, DataArguments& arguments);
 /// Adds --split: "train" or "test".
@@ -70,12 +67,11 @@ struct LossArguments {
 void add_arguments(CLI::App& app, LossArguments& arguments);
 /// Adds --metrics.
 void add_metrics_argument(CLI::App& app, std::vector<std::string>& names);
+/// The types as above, and what the loss takes a csv file's targets for; "auto": for numbers if the
+/// output has one column, else for what they look like.
+WantedTypes wanted_types(const Model& model, const LossArguments& arguments);
 /// "auto": nll behind a LogSoftmax or else cross_entropy for class indices, mse for numbers.
 Loss choose_loss(const LossArguments& arguments, const Model& model, const Dataset& dataset);
-
-/// What the loss takes; of "auto": numbers for an output of one column, else what the file's last
-/// column looks like.
-CsvTarget choose_csv_target(const LossArguments& arguments, const Model& model);
 
 /// Where no data tell what targets are, "auto" is cross_entropy.
 Loss choose_loss(const LossArguments& arguments);

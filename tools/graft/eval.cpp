@@ -75,10 +75,9 @@ ExitCode evaluate(EvalArguments arguments) {
   const Model model = onnx::load(arguments.model);
   if (arguments.loss.output.empty()) arguments.loss.output = noted_output(model);
   complete_data(model, arguments.data);
-  arguments.data.csv_target = choose_csv_target(arguments.loss, model);
   const auto dataset = open(arguments.data, arguments.data.spec,
                             arguments.split == "train" ? Split::train : Split::test,
-                            wanted_types(model, arguments.loss.output));
+                            wanted_types(model, arguments.loss));
   complete_loss(model, *dataset, arguments.loss);
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const std::int64_t batch = arguments.data.batch;
@@ -89,8 +88,9 @@ ExitCode evaluate(EvalArguments arguments) {
                               .output = arguments.loss.output,
                               .device = arguments.compute.device,
                               .fallback = arguments.compute.fallback});
-  for (const std::string& name : arguments.metrics)
+  for (const std::string& name : arguments.metrics) {
     evaluator.add_metric(metric_from_name(name, loss.blank));
+  }
   const auto table = std::make_shared<ClassTable>();
   const bool has_table = verbosity().verbose && !arguments.json && has_class_targets(loss);
   if (has_table) evaluator.add_metric(table);

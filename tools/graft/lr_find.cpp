@@ -30,9 +30,8 @@ ExitCode find(TrainArguments arguments) {
   apply(arguments.compute);
   Model model = onnx::load(arguments.model);
   complete_data(model, arguments.data);
-  arguments.data.csv_target = choose_csv_target(arguments.loss, model);
-  const std::shared_ptr<Dataset> dataset = open(arguments.data, arguments.data.spec, Split::train,
-                                                wanted_types(model, arguments.loss.output));
+  const std::shared_ptr<Dataset> dataset =
+      open(arguments.data, arguments.data.spec, Split::train, wanted_types(model, arguments.loss));
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   check_data_fits(model, loss, arguments.loss.output, *dataset, arguments.data.batch);
   choose_defaults(model, total_updates(arguments, dataset->size()), arguments);

@@ -45,6 +45,11 @@ std::int64_t count_in(const RunRecord& run, const char* key, std::int64_t preset
   return value && *value > 0 ? *value : preset;
 }
 
+LossArguments loss_arguments_of(const RunRecord& run) {
+  const std::string name = run.setting("loss");
+  return {.name = name.empty() ? "auto" : name, .output = run.setting("output")};
+}
+
 RunData open_data_of(const RunRecord& run, const Model& model) {
   RunData data;
   data.arguments.spec = run.setting("data");
@@ -56,18 +61,13 @@ RunData open_data_of(const RunRecord& run, const Model& model) {
   data.spec = validate.empty() || validate == "none" ? data.arguments.spec : validate;
   if (data.spec.empty()) fail(ErrorKind::io, "config.json does not say what data the run used");
   if (!has_test_split(data.spec) || validate == "none") data.split = Split::train;
-  const std::string loss = run.setting("loss");
-  data.arguments.csv_target = choose_csv_target(
-      {.name = loss.empty() ? "auto" : loss, .output = run.setting("output")}, model);
   data.dataset =
-      open(data.arguments, data.spec, data.split, wanted_types(model, run.setting("output")));
+      open(data.arguments, data.spec, data.split, wanted_types(model, loss_arguments_of(run)));
   return data;
 }
 
 Loss loss_of(const RunRecord& run, const Model& model, const Dataset& dataset) {
-  const std::string name = run.setting("loss");
-  return choose_loss({.name = name.empty() ? "auto" : name, .output = run.setting("output")}, model,
-                     dataset);
+  return choose_loss(loss_arguments_of(run), model, dataset);
 }
 
 /// Where the time of a training step goes. `model`: one that may be trained.

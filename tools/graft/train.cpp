@@ -19,6 +19,7 @@
 #include "train/checkpoint.h"
 #include "train/data_parallel.h"
 #include "train/data_spec.h"
+#include "train/monitor.h"
 #include "train/run_log.h"
 #include "train/trainer.h"
 
@@ -226,14 +227,16 @@ void check_keeping(const TrainArguments& arguments) {
 /// Throws if what is to be monitored is not measured.
 void check_monitor(const TrainArguments& arguments, const Loss& loss, bool has_validation) {
   if (arguments.monitor.empty()) return;
-  std::vector<std::string> measured{"loss"};
-  const bool has_accuracy = has_class_targets(loss);
-  if (has_accuracy) measured.emplace_back("accuracy");
+  EpochReport epoch;
+  if (has_class_targets(loss)) epoch.accuracy = 0.0;
   if (has_validation) {
-    measured.emplace_back("validation_loss");
-    if (has_accuracy) measured.emplace_back("validation_accuracy");
-    for (const std::string& metric : arguments.metrics) measured.push_back("validation_" + metric);
+    epoch.validation = Evaluation{.accuracy = epoch.accuracy};
+    for (const std::string& name : arguments.metrics) {
+      epoch.validation->metrics.emplace_back(name, 0.0);
+    }
   }
+  std::vector<std::string> measured;
+  for (const auto& [name, number] : numbers_of(epoch)) measured.push_back(name);
   if (std::ranges::find(measured, arguments.monitor) != measured.end()) return;
   fail(ErrorKind::argument, "--monitor: no '", arguments.monitor,
        "' is measured; valid here: ", joined(measured));
@@ -259,13 +262,12 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
   const std::string said = arguments.data.normalize;
   complete_data(model, arguments.data);
   const std::vector<Transform> transforms = training_transforms(arguments);
-  const WantedTypes wanted = wanted_types(model, arguments.loss.output);
-  arguments.data.csv_target = choose_csv_target(arguments.loss, model);
+  WantedTypes wanted = wanted_types(model, arguments.loss);
   const std::shared_ptr<Dataset> dataset =
       open(arguments.data, arguments.data.spec, Split::train, wanted);
   const Loss loss = choose_loss(arguments.loss, model, *dataset);
   const bool has_numbers = is_float(dataset->info().target.dtype);
-  arguments.data.csv_target = has_numbers ? CsvTarget::number : CsvTarget::class_index;
+  wanted.csv_target = has_numbers ? CsvTarget::number : CsvTarget::class_index;
   const std::string why =
       choose_defaults(model, total_updates(arguments, dataset->size()), arguments);
   const Shard shard{.index = ranks.rank(), .count = ranks.size()};
@@ -290,8 +292,9 @@ ExitCode train(const CLI::App& app, TrainArguments arguments) {
                     .validation = validation ? &*validation : nullptr,
                     .ranks = ranks};
   Trainer& trainer = training.trainer;
-  for (const std::string& metric : arguments.metrics)
+  for (const std::string& metric : arguments.metrics) {
     trainer.add_metric(metric_from_name(metric, loss.blank));
+  }
   check_monitor(arguments, loss, validation.has_value());
   training.report.start(model, trainer.train_step(), options, why);
   if (arguments.dry_run) return dry_run(trainer, loader, arguments);
