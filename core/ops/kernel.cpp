@@ -86,6 +86,17 @@ Kernel make_kernel(const KernelDef& def, KernelRequest& request) {
   return run ? elementwise_kernel(request, std::move(run)) : Kernel();
 }
 
+/// Rows of nothing would still be counted, and a shape like [2^40, 0] has many.
+bool computes_nothing(const KernelRequest& request) {
+  bool has_output = false;
+  for (int i = 0; i < request.output_count(); ++i) {
+    if (!request.has_output(i)) continue;
+    if (request.output(i).shape.size() > 0) return false;
+    has_output = true;
+  }
+  return has_output;
+}
+
 /// Calls use(kernel) for each candidate that takes the node, until it returns true.
 template <class Use>
 void for_each_kernel(const Node& node, Device& device, Use&& use) {
@@ -95,6 +106,7 @@ void for_each_kernel(const Node& node, Device& device, Use&& use) {
     request.need_workspace(0);  // what a candidate asked for that then did not take the node
     if (request.has_channels_last() && !def.knows_layouts) continue;
     Kernel kernel = make_kernel(def, request);
+    if (kernel && computes_nothing(request)) kernel = [](const KernelArgs&) {};
     if (kernel && use(PreparedKernel{std::move(kernel), def.name, request.workspace_bytes()})) {
       return;
     }

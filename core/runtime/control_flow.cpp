@@ -134,7 +134,8 @@ NodeCall make_loop(const Node& node) {
   NodeCall call;
   call.reads.assign(node.inputs().begin(), node.inputs().end());
   call.reads.resize(std::max<std::size_t>(call.reads.size(), 2));
-  check_counts(node, *body, call.reads.size(), static_cast<int>(call.reads.size()) - 1);
+  const int carried = static_cast<int>(call.reads.size()) - 2;
+  check_counts(node, *body, call.reads.size(), 1 + std::max(carried, node.output_count()));
   call.reads.insert(call.reads.end(), body->captures().begin(), body->captures().end());
   call.run = [&node, body](DataSpan inputs) { return run_loop(node, *body, inputs); };
   return call;
@@ -206,7 +207,8 @@ NodeCall make_scan(const Node& node) {
   }
   NodeCall call;
   call.reads.assign(node.inputs().begin(), node.inputs().end());
-  check_counts(node, *body, call.reads.size(), node.input_count() - static_cast<int>(scan_count));
+  const int states = node.input_count() - static_cast<int>(scan_count);
+  check_counts(node, *body, call.reads.size(), std::max(states, node.output_count()));
   call.reads.insert(call.reads.end(), body->captures().begin(), body->captures().end());
   call.run = [&node, body, scan_count](DataSpan inputs) {
     return run_scan(node, *body, inputs, static_cast<std::size_t>(scan_count));

@@ -93,6 +93,12 @@ TEST(Oracles, NothingIsSaidOfNumbersThatLoseDigits) {
   require_near(other, far, "planned");
 }
 
+TEST(Oracles, NumbersNearZeroHaveNoReferenceIn64Bits) {
+  const std::vector<Datum> tiny{Tensor::from<float>({3}, {1e-30F, 1, 0})};
+  EXPECT_FALSE(run_unplanned(*doubled("Relu"), tiny).stays_in_f32());
+  EXPECT_TRUE(run_unplanned(*doubled("Relu"), input()).stays_in_f32());
+}
+
 TEST(Oracles, OneNaNIsLikeAnother) {
   const Tensor a = Tensor::from<float>({2}, {kNaN, 1});
   const Tensor b = Tensor::from<float>({2}, {-kNaN, 1});
@@ -104,6 +110,9 @@ TEST(Oracles, OneNaNIsLikeAnother) {
 TEST(Oracles, RoundingToIntegersIsNoRounding) {
   EXPECT_TRUE(rounds_only(*doubled("Tanh")));
   EXPECT_FALSE(rounds_only(*doubled("Floor")));
+  const std::unique_ptr<Graph> wild = doubled("Elu");
+  wild->nodes().back()->attributes.set({"alpha", std::numeric_limits<float>::infinity()});
+  EXPECT_FALSE(rounds_only(*wild));
 }
 
 TEST(Oracles, ErrorsAreAnswersAndNothingElseIs) {

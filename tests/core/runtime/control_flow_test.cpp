@@ -116,6 +116,19 @@ TEST(ControlFlow, LoopsWithoutATurnCollectNothing) {
   EXPECT_THAT(error.what(), HasSubstr("made no turn"));
 }
 
+TEST(ControlFlow, ABodyHasAnOutputForEachOfTheNode) {
+  Model model = doubling();
+  Graph& body = *std::get<std::shared_ptr<Graph>>(
+      model.graph().nodes().front()->attributes.find("body")->value);
+  body.set_outputs({body.outputs()[0], body.outputs()[1]});
+  const Error error = error_of([&] {
+    Session session(model);
+    run(session, {Tensor::scalar<std::int64_t>(1), three()});
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::model);
+  EXPECT_THAT(error.what(), HasSubstr("its body has"));
+}
+
 /// Nothing could end it.
 TEST(ControlFlow, EndlessLoopsAreRefused) {
   Model model = empty_model();

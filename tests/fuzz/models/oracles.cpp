@@ -24,6 +24,7 @@ void note_numbers(const Datum& datum, Outcome& outcome) {
   for (const double value : to_double(datum.tensor())) {
     if (std::isfinite(value)) {
       outcome.largest = std::max(outcome.largest, std::abs(value));
+      if (value != 0) outcome.smallest = std::min(outcome.smallest, std::abs(value));
     } else {
       outcome.is_finite = false;
     }
@@ -105,6 +106,9 @@ Outcome run_nodes(const Graph& graph, const std::vector<Datum>& inputs, const Gi
   for (const Value* value : graph.initializers()) data[value] = given(value->initializer());
   const std::vector<Value*> required = passes::required_inputs(graph);
   for (std::size_t i = 0; i < required.size(); ++i) data[required[i]] = given(inputs[i]);
+  Outcome before;  // what is large or infinite there, a mask, may do no harm
+  for (const auto& [value, datum] : data) note_numbers(datum, before);
+  outcome.smallest = before.smallest;
   outcome.succeeded = succeeds([&] {
     for (const auto& node : graph.nodes()) run_node(*node, data, outcome);
     for (const Value* output : graph.outputs()) outcome.results.push_back(data.at(output));

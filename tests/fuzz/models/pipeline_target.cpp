@@ -108,7 +108,7 @@ std::optional<Outcome> check_inference(const Model& model, const std::vector<Dat
   check_passes(graph, inputs, planned, unplanned, optional);
   if (rounds_only(graph)) {
     require_near(planned, unplanned, "planned against unplanned");
-    if (unplanned.is_tame())
+    if (unplanned.stays_in_f32())
       require_near(planned, run_in_f64(graph, inputs, planned), "f32 against f64");
     const testing::Threads threads(3);
     require_near(run_planned(graph, inputs), unplanned, "three threads");

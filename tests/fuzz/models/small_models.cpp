@@ -90,6 +90,15 @@ bool counts_far(const Graph& graph) {
          std::ranges::any_of(graph.initializers(), is_far);
 }
 
+/// An exponent of infinity makes much of what is next to 1.
+bool is_wild(const Attribute& attribute) {
+  constexpr float kMost = 1e3F;
+  const auto is_far = [](float number) { return !(std::abs(number) <= kMost); };
+  if (const auto* one = std::get_if<float>(&attribute.value)) return is_far(*one);
+  const auto* const many = std::get_if<std::vector<float>>(&attribute.value);
+  return many != nullptr && std::ranges::any_of(*many, is_far);
+}
+
 /// A small error in an input may become a large one of an output.
 bool jumps(const Node& node) {
   const OpDef* const def = OpRegistry::instance().find(node);
@@ -131,7 +140,7 @@ bool jumps(const Node& node) {
     if (node.op_type() == op) return true;
   }
   return std::ranges::any_of(node.inputs(), is_rounded) || is_rounded(node.output(0)) ||
-         node.domain() == "ai.onnx.ml";
+         std::ranges::any_of(node.attributes, is_wild) || node.domain() == "ai.onnx.ml";
 }
 
 bool has_kink(const Node& node) {
