@@ -84,10 +84,17 @@ std::vector<Tensor> operands_of(const Node& node, bool of_outputs, std::span<voi
   return tensors;
 }
 
-void NanWatch::before(const std::vector<Tensor>& inputs) {
+void NanWatch::before(const Node& node, const std::vector<Tensor>& inputs) {
   ++step_;
   inputs_ = inputs;
   ranges_ = ranges_of(inputs);
+  // A node that made one would have been named.
+  for (std::size_t i = 0; i < inputs.size() && given_nan_.empty(); ++i) {
+    if (ranges_[i].nans == 0) continue;
+    given_nan_ =
+        graft::text(shown(*node.input(static_cast<int>(i)), inputs[i], ranges_[i]), ", which ",
+                    node.label(), " reads, comes from the data or the weights");
+  }
 }
 
 void NanWatch::after(const Node& node, const std::vector<Tensor>& outputs) {
@@ -98,22 +105,29 @@ void NanWatch::after(const Node& node, const std::vector<Tensor>& outputs) {
     fail(ErrorKind::numeric, report(node, outputs, true),
          first_infinity_.empty() ? "" : "; before it, " + first_infinity_);
   }
-  if (!any(made, &NumberRange::infinities)) return;
-  const OpDef* const def = OpRegistry::instance().find(node);
-  if (first_infinity_.empty() && !read_infinity) first_infinity_ = report(node, outputs, false);
-  if (def != nullptr && def->updates_state() && !first_infinity_.empty()) {
-    fail(ErrorKind::numeric, first_infinity_, "; it has reached ", node.label());
+  const bool made_infinity = any(made, &NumberRange::infinities);
+  if (made_infinity && first_infinity_.empty() && !read_infinity) {
+    first_infinity_ = report(node, outputs, false);
   }
+  const OpDef* const def = OpRegistry::instance().find(node);
+  if (def == nullptr || !def->updates_state()) return;
+  const std::string& cause = cause_of(made);
+  if (!cause.empty()) fail(ErrorKind::numeric, cause, "; it has reached ", node.label());
 }
 
 void NanWatch::end(std::span<const Tensor> outputs) const {
-  if (first_infinity_.empty() || !any(ranges_of(outputs), &NumberRange::infinities)) return;
-  fail(ErrorKind::numeric, first_infinity_);
+  const std::string& cause = cause_of(ranges_of(outputs));
+  if (!cause.empty()) fail(ErrorKind::numeric, cause);
 }
 
-/// "Log node 'log1' (node 3 of 12) made the first NaN, 'y' f32[2] in [0, 1], 1 NaN, of 'x' f32[2]
-/// in
-/// [-1, 2]".
+const std::string& NanWatch::cause_of(const std::vector<NumberRange>& made) const {
+  static const std::string none;
+  if (any(made, &NumberRange::nans)) return given_nan_;
+  return any(made, &NumberRange::infinities) ? first_infinity_ : none;
+}
+
+/// "Log node 'log1' (3 of 12 nodes that run) made the first NaN: 'y' f32[2] in [0, 1], 1 NaN, from
+/// 'x' f32[2] in [-1, 2]".
 std::string NanWatch::report(const Node& node, const std::vector<Tensor>& outputs, bool nan) const {
   std::string text = graft::text(node.label(), " (", step_, " of ", step_count_,
                                  " nodes that run) made the first ", nan ? "NaN" : "infinity");

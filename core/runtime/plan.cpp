@@ -220,7 +220,7 @@ void Plan::State::execute_with_checks(const RunState& run) {
   if (dead) poisoned.emplace(*dead);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
-    if (options.debug_nan) watch.before(operands(step, false));
+    if (options.debug_nan) watch.before(*step.node, operands(step, false));
     if (poisoned) poisoned->before(i);
     const Clock::time_point start = Clock::now();
     step.kernel.run(arguments(step, run));

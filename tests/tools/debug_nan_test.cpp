@@ -1,6 +1,8 @@
 // `train --debug-nan`: whoever gets a NaN learns which node made it.
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "core/ops/builder.h"
 #include "io/onnx.h"
 #include "tests/tools/tool_test.h"
@@ -45,6 +47,17 @@ TEST_F(DebugNanTest, WithItTheNodeIsNamed) {
   EXPECT_THAT(outcome, FailsWith(5, "Sqrt node 'planted' ("));
   EXPECT_THAT(outcome.error, HasSubstr("made the first NaN: 'y' f32[3,1] in ["));
   EXPECT_THAT(outcome.error, HasSubstr("1 NaN, from 'h' f32[3,1] in [-2, 3]"));
+}
+
+TEST_F(DebugNanTest, AWeightThatIsNaNIsNamed) {
+  Model model = planted();
+  model.graph().find("w")->set_initializer(
+      Tensor::from<float>({2, 1}, {1, std::numeric_limits<float>::quiet_NaN()}));
+  onnx::save(model, path("m.onnx"));
+  folder_.write("d.csv", "1,1,0.5\n2,1,0.5\n");
+  const Outcome outcome = run_graft({"train", path("m.onnx"), "--data", "csv:" + path("d.csv"),
+                                     "--out", path("o.onnx"), "--no-run", "--debug-nan"});
+  EXPECT_THAT(outcome, FailsWith(5, "'w' f32[2,1] in [1, 1], 1 NaN, which MatMul node"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// y = log(x w) w2: a NaN where x w is negative, minus infinity where it is zero.
@@ -79,6 +80,41 @@ TEST(DebugNan, NamesTheInfinityThatReachesTheLoss) {
   EXPECT_THAT(error.what(), HasSubstr("in [-1e+30, -1e+30]"));
 }
 
+TEST(DebugNan, NamesWhatIsGivenAsNaN) {
+  EXPECT_THAT(said_of(kNaN, 1), HasSubstr("'x' f32[1,2] in [1, 1], 1 NaN, which MatMul node"));
+  Model model = planted();
+  model.graph().find("v")->set_initializer(Tensor::from<float>({2, 1}, {1, kNaN}));
+  TrainStep step(model, options(true));
+  const Error error = error_of([&] {
+    step.run({Tensor::full(DType::f32, {1, 2}, 1)}, Tensor::zeros(DType::f32, {1, 1}));
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::numeric);
+  EXPECT_THAT(error.what(), HasSubstr("'v' f32[2,1] in [1, 1], 1 NaN, which MatMul node"));
+  EXPECT_THAT(error.what(), HasSubstr("comes from the data or the weights"));
+}
+
+/// y = where(isnan(x), 0, x) w: what is missing counts as 0.
+Model with_missing() {
+  Model model;
+  model.set_opset("", 21);
+  Graph& graph = model.graph();
+  Builder b(graph);
+  Value* const x = graph.add_input("x", {DType::f32, SymShape{Dim("N"), Dim(2)}});
+  Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, {2, 1}, 1));
+  Value* const zero = graph.add_initializer("zero", Tensor::scalar(0.0F));
+  Value* const missing = b.node("IsNaN", "", {x}, 1)->output();
+  Value* const known = b.node("Where", "", {missing, zero, x}, 1)->output();
+  graph.add_output(b.node("MatMul", "", {known, w}, std::vector<std::string>{"y"})->output());
+  return model;
+}
+
+TEST(DebugNan, ANaNThatTheNetTakesIsMeant) {
+  Model model = with_missing();
+  TrainStep step(model, options(true));
+  const Tensor x = Tensor::from<float>({1, 2}, {kNaN, 3});
+  EXPECT_EQ(step.run({x}, Tensor::zeros(DType::f32, {1, 1})), 9);
+}
+
 TEST(DebugNan, ChangesNothingWhereAllIsFinite) {
   Model plain = make_net("lenet", {1, 28, 28}, 10, 3);
   Model watched = make_net("lenet", {1, 28, 28}, 10, 3);
@@ -95,8 +131,7 @@ TEST(DebugNan, ChangesNothingWhereAllIsFinite) {
 }
 
 TEST(DebugNan, RangesLeaveOutWhatIsNotFinite) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const NumberRange range = number_range(Tensor::from<float>({5}, {3, nan, -kInfinity, -2, 1}));
+  const NumberRange range = number_range(Tensor::from<float>({5}, {3, kNaN, -kInfinity, -2, 1}));
   EXPECT_EQ(range.least, -2);
   EXPECT_EQ(range.greatest, 3);
   EXPECT_EQ(range.nans, 1);
