@@ -21,8 +21,9 @@ class Finding : public std::logic_error {
 struct Target {
   std::string_view name;
   void (*run)(std::string_view bytes);
-  /// Models are mutated node by node (mutate.h), other bytes by libFuzzer.
-  bool takes_models = false;
+  /// Of a target of models, which are mutated node by node (mutate.h), other bytes by libFuzzer: as
+  /// `run`; returns whether the model ran.
+  bool (*runs_model)(std::string_view bytes) = nullptr;
 
   /// Shown where a test fails.
   friend void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
@@ -62,6 +63,9 @@ enum class Reached { nothing, loaded, ran, trained };
 Reached follow_pipeline(std::string_view bytes);
 inline void run_pipeline(std::string_view bytes) {
   follow_pipeline(bytes);
+}
+inline bool pipeline_runs(std::string_view bytes) {
+  return follow_pipeline(bytes) >= Reached::ran;
 }
 void run_command_line(std::string_view bytes);
 

@@ -3,7 +3,7 @@
 namespace graft::fuzz {
 
 std::span<const Target> model_targets() {
-  static constexpr Target kTargets[] = {{"pipeline", run_pipeline, true}};
+  static constexpr Target kTargets[] = {{"pipeline", run_pipeline, pipeline_runs}};
   return kTargets;
 }
 

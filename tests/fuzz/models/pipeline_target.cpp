@@ -1,5 +1,6 @@
 // A model's whole way: read, written and read again, run in several ways, and trained for two steps
 // in several ways.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -183,8 +184,8 @@ void require_near(const Trained& a, const Trained& b, const std::string& what) {
 /// Training without each pass that changed something. By an optimizer whose steps are as small as
 /// gradients are: Adam's would make one of 0.01 of a rounding error.
 void check_passes_of_training(std::string_view bytes, const std::vector<Tensor>& inputs,
-                              const Tensor& target, bool is_tame) {
-  const TrainOptions options{.loss = mse(), .optimizer = SGD{.lr = 0.01F}};
+                              const Tensor& target, TrainOptions options, bool is_tame) {
+  options.optimizer = SGD{.lr = 0.01F};
   std::vector<std::string_view> optional;
   const Trained all = [&] {
     const passes::PassWatch watch;
@@ -205,20 +206,35 @@ void check_passes_of_training(std::string_view bytes, const std::vector<Tensor>&
   }
 }
 
-/// Whether it trains.
-bool check_training(std::string_view bytes, const std::vector<Datum>& inputs,
+std::vector<std::string> floats_of(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Value* value : graph.initializers()) {
+    if (is_float(value->dtype())) names.push_back(value->name());
+  }
+  return names;
+}
+
+/// Whether it trains: all that is a float, by the first output of floats.
+bool check_training(std::string_view bytes, const Graph& graph, const std::vector<Datum>& inputs,
                     const Outcome& answers) {
-  const Datum& prediction = answers.results.front();
-  if (!prediction.is_tensor() || !is_float(prediction.tensor().dtype())) return false;
+  const auto is_prediction = [](const Datum& datum) {
+    return datum.is_tensor() && is_float(datum.tensor().dtype());
+  };
+  const auto found = std::ranges::find_if(answers.results, is_prediction);
+  if (found == answers.results.end()) return false;
   std::vector<Tensor> tensors;
   for (const Datum& input : inputs) tensors.push_back(input.tensor());
-  const Tensor target = Tensor::zeros(prediction.tensor().dtype(), prediction.tensor().shape());
-  TrainOptions options{.loss = mse(), .optimizer = Adam{.lr = 0.01F}};
+  const Tensor target = Tensor::zeros(found->tensor().dtype(), found->tensor().shape());
+  const auto index = static_cast<std::size_t>(found - answers.results.begin());
+  TrainOptions options{.loss = mse(),
+                       .optimizer = Adam{.lr = 0.01F},
+                       .parameters = floats_of(graph),
+                       .output = graph.outputs()[index]->name()};
   const Trained plain = train(bytes, tensors, target, options);
   options.poison = true;
   require_same(plain, train(bytes, tensors, target, options), "training with poison");
-  check_passes_of_training(bytes, tensors, target, answers.is_tame());
   options.poison = false;
+  check_passes_of_training(bytes, tensors, target, options, answers.is_tame());
   options.memory_budget = plain.arena_bytes * 3 / 4;
   if (!plain.succeeded || options.memory_budget == 0) return plain.succeeded;
   const Trained budgeted = train(bytes, tensors, target, options);
@@ -240,7 +256,7 @@ Reached follow_pipeline(std::string_view bytes) {
   if (!inputs) return Reached::loaded;
   const std::optional<Outcome> answers = check_inference(*model, *inputs);
   if (!answers) return Reached::loaded;
-  const bool trained = !answers->results.empty() && check_training(bytes, *inputs, *answers);
+  const bool trained = check_training(bytes, model->graph(), *inputs, *answers);
   return trained ? Reached::trained : Reached::ran;
 }
 

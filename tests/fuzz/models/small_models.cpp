@@ -135,6 +135,8 @@ bool jumps(const Node& node) {
                                     "IsNaN",
                                     "Tan",
                                     "Atanh",
+                                    "LpNormalization",
+                                    "MeanVarianceNormalization",
                                     "Not",
                                     "Scatter"}) {
     if (node.op_type() == op) return true;
