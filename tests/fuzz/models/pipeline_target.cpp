@@ -127,18 +127,32 @@ struct Trained {
   std::vector<Tensor> parameters{};
 };
 
-Trained train(std::string_view bytes, const std::vector<Tensor>& inputs, const Tensor& target,
+void own_tensors(Graph& graph) {
+  for (Value* value : graph.initializers()) value->set_initializer(value->initializer().clone());
+  for (const auto& node : graph.nodes()) {
+    for_each_body(*node, [](Graph& body) { own_tensors(body); });
+  }
+}
+
+/// A copy that steps may change.
+Model copy_of(const Model& original) {
+  Model model = original.clone();
+  own_tensors(model.graph());
+  return model;
+}
+
+Trained train(const Model& original, const std::vector<Tensor>& inputs, const Tensor& target,
               const TrainOptions& options) {
   Trained trained;
   trained.succeeded = succeeds([&] {
-    Model model = onnx::parse(bytes);  // steps change its tensors
+    Model model = copy_of(original);
     TrainStep step(model, options);
     for (int i = 0; i < 2; ++i) trained.losses.push_back(step.run(inputs, target));
     trained.arena_bytes = step.arena_bytes();
     for (const Value* value : model.graph().initializers()) {
       trained.parameters.push_back(value->initializer());
     }
-    onnx::parse(onnx::serialize(model));
+    if (options.poison) onnx::parse(onnx::serialize(model));  // once is enough
   });
   return trained;
 }
@@ -183,21 +197,21 @@ void require_near(const Trained& a, const Trained& b, const std::string& what) {
 
 /// Training without each pass that changed something. By an optimizer whose steps are as small as
 /// gradients are: Adam's would make one of 0.01 of a rounding error.
-void check_passes_of_training(std::string_view bytes, const std::vector<Tensor>& inputs,
+void check_passes_of_training(const Model& model, const std::vector<Tensor>& inputs,
                               const Tensor& target, TrainOptions options, bool is_tame) {
   options.optimizer = SGD{.lr = 0.01F};
   std::vector<std::string_view> optional;
   const Trained all = [&] {
     const passes::PassWatch watch;
-    const Trained trained = train(bytes, inputs, target, options);
+    const Trained trained = train(model, inputs, target, options);
     optional = optional_passes(watch);
     return trained;
   }();
-  const bool smooth = is_tame && is_smooth(onnx::parse(bytes).graph());
+  const bool smooth = is_tame && is_smooth(model.graph());
   for (const std::string_view pass : optional) {
     const std::string what = "training without " + std::string(pass);
     const passes::PassWatch watch(pass);
-    const Trained without = train(bytes, inputs, target, options);
+    const Trained without = train(model, inputs, target, options);
     if (keeps_bits(pass)) {
       require_same(all, without, what);
     } else if (smooth) {
@@ -215,8 +229,7 @@ std::vector<std::string> floats_of(const Graph& graph) {
 }
 
 /// Whether it trains: all that is a float, by the first output of floats.
-bool check_training(std::string_view bytes, const Graph& graph, const std::vector<Datum>& inputs,
-                    const Outcome& answers) {
+bool check_training(const Model& model, const std::vector<Datum>& inputs, const Outcome& answers) {
   const auto is_prediction = [](const Datum& datum) {
     return datum.is_tensor() && is_float(datum.tensor().dtype());
   };
@@ -228,16 +241,16 @@ bool check_training(std::string_view bytes, const Graph& graph, const std::vecto
   const auto index = static_cast<std::size_t>(found - answers.results.begin());
   TrainOptions options{.loss = mse(),
                        .optimizer = Adam{.lr = 0.01F},
-                       .parameters = floats_of(graph),
-                       .output = graph.outputs()[index]->name()};
-  const Trained plain = train(bytes, tensors, target, options);
+                       .parameters = floats_of(model.graph()),
+                       .output = model.graph().outputs()[index]->name()};
+  const Trained plain = train(model, tensors, target, options);
   options.poison = true;
-  require_same(plain, train(bytes, tensors, target, options), "training with poison");
+  require_same(plain, train(model, tensors, target, options), "training with poison");
   options.poison = false;
-  check_passes_of_training(bytes, tensors, target, options, answers.is_tame());
+  check_passes_of_training(model, tensors, target, options, answers.is_tame());
   options.memory_budget = plain.arena_bytes * 3 / 4;
   if (!plain.succeeded || options.memory_budget == 0) return plain.succeeded;
-  const Trained budgeted = train(bytes, tensors, target, options);
+  const Trained budgeted = train(model, tensors, target, options);
   if (budgeted.succeeded) require_same(plain, budgeted, "training within a budget");
   return true;
 }
@@ -256,7 +269,7 @@ Reached follow_pipeline(std::string_view bytes) {
   if (!inputs) return Reached::loaded;
   const std::optional<Outcome> answers = check_inference(*model, *inputs);
   if (!answers) return Reached::loaded;
-  const bool trained = check_training(bytes, model->graph(), *inputs, *answers);
+  const bool trained = check_training(*model, *inputs, *answers);
   return trained ? Reached::trained : Reached::ran;
 }
 
