@@ -86,7 +86,7 @@ Kernel make_kernel(const KernelDef& def, KernelRequest& request) {
   return run ? elementwise_kernel(request, std::move(run)) : Kernel();
 }
 
-/// Rows of nothing would still be counted, and a shape like [2^40, 0] has many.
+/// Kernels would count rows of nothing, and ask for memory by them: [2^40, 0] has many.
 bool computes_nothing(const KernelRequest& request) {
   bool has_output = false;
   for (int i = 0; i < request.output_count(); ++i) {
@@ -97,16 +97,20 @@ bool computes_nothing(const KernelRequest& request) {
   return has_output;
 }
 
-/// Calls use(kernel) for each candidate that takes the node, until it returns true.
+/// Calls use(kernel) for each candidate that takes the node, until it returns true. No candidate is
+/// asked where nothing is to be computed.
 template <class Use>
 void for_each_kernel(const Node& node, Device& device, Use&& use) {
   KernelRequest request(node, device);
+  if (computes_nothing(request)) {
+    use(PreparedKernel{[](const KernelArgs&) {}, "nothing"});
+    return;
+  }
   for (const KernelDef& def :
        KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain())) {
     request.need_workspace(0);  // what a candidate asked for that then did not take the node
     if (request.has_channels_last() && !def.knows_layouts) continue;
     Kernel kernel = make_kernel(def, request);
-    if (kernel && computes_nothing(request)) kernel = [](const KernelArgs&) {};
     if (kernel && use(PreparedKernel{std::move(kernel), def.name, request.workspace_bytes()})) {
       return;
     }

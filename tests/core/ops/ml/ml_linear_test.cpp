@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 
 namespace graft::testing {
@@ -24,13 +23,11 @@ TEST(MlLinear, OneClassHasTwoScores) {
 TEST(MlLinear, TablesOfNothingStaySmall) {
   constexpr std::int64_t kMany = std::int64_t{1} << 62;
   const Attributes targets{{"coefficients", Floats{1}}, {"targets", kMany}};
-  EXPECT_EQ(kind_of([&] {
-              call_ml("LinearRegressor", Tensor::zeros(DType::f32, {0, 0}), targets);
-            }),
-            ErrorKind::unsupported);
+  const Tensor none = Tensor::zeros(DType::f32, {0, 0});
+  EXPECT_EQ(call_ml("LinearRegressor", none, targets).front().shape(), (Shape{0, kMany}));
   const Tensor wide = Tensor::zeros(DType::f32, {0, kMany});
-  EXPECT_EQ(kind_of([&] { call_ml("Scaler", wide, {}); }), ErrorKind::unsupported);
-  EXPECT_EQ(kind_of([&] { call_ml("Normalizer", wide, {}); }), ErrorKind::shape);
+  EXPECT_EQ(call_ml("Scaler", wide, {}).front().shape(), wide.shape());
+  EXPECT_EQ(call_ml("Normalizer", wide, {}).front().shape(), wide.shape());
 }
 
 }  // namespace
