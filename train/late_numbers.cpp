@@ -28,11 +28,7 @@ struct StartedStep::Numbers {
   }
   /// Nothing may be written to memory that is given back.
   ~Numbers() {
-    try {
-      wait();
-    } catch (const Error&) {
-      written.reset();  // who waits for the device's work gets to know what is wrong with it
-    }
+    if (written != nullptr) written->settle();
   }
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;

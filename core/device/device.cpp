@@ -26,6 +26,7 @@ Device& device(std::string_view name) {
     const bool is_chosen = chosen != nullptr && *chosen != '\0' && chosen != name;
     return is_chosen ? device(chosen) : cpu();
   }
+  if (name == "cpu") return cpu();  // without a look at cards
   const std::string_view wanted = name == "cuda" ? "cuda:0" : name;
   std::string valid = "auto";
   for (Device* candidate : devices()) {

@@ -59,6 +59,11 @@ class Device {
   virtual void copy_to_host(void* target, const void* source, std::size_t bytes) = 0;
   /// Waits for all work given to this device; throws what went wrong with it.
   virtual void synchronize() = 0;
+  /// The same where nothing may be thrown: what went wrong, the next `synchronize` throws.
+  virtual void settle() noexcept = 0;
+  /// For work that fails where nothing may be thrown: the next `synchronize` throws
+  /// Error{device} with it.
+  virtual void note_failure(std::string what) = 0;
 
   /// Copies within this device, or between it and host memory from `allocate_host`, which stays as
   /// it is until the copy is done.
@@ -68,7 +73,8 @@ class Device {
   /// Calls function(data) on the host, where it gives no work to a device.
   virtual void call_host(void (*function)(void*), void* data) = 0;
 
-  /// Host memory that the device reads and writes while the CPU goes on. Throws Error{memory}.
+  /// Host memory that the device reads and writes while the CPU goes on; given back when the device
+  /// is done with what it was given. Throws Error{memory}.
   virtual std::shared_ptr<void> allocate_host(std::size_t bytes) = 0;
 
   /// Records what `body` gives to the device, which does not run now. `body` neither waits nor

@@ -27,6 +27,8 @@ class Event {
   virtual void hold(Stream stream) = 0;
   /// Returns when it is reached; throws what went wrong on the device.
   virtual void wait() = 0;
+  /// The same where nothing may be thrown: what went wrong, the next who waits is told.
+  virtual void settle() noexcept = 0;
 };
 
 /// What a device offers that may still be at its work when a call returns.

@@ -1,15 +1,16 @@
 #include "core/ops/fallback.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/say_once.h"
 #include "core/ops/kernels/workspace.h"
 
 namespace graft {
@@ -33,15 +34,6 @@ std::shared_ptr<void> host_memory(Device& device, std::size_t bytes) {
   return memory;
 }
 
-void say_once(const Node& node, const Device& device) {
-  static std::mutex mutex;
-  static std::set<std::string>& said = *new std::set<std::string>;
-  const std::scoped_lock lock(mutex);
-  const std::string line =
-      text("graft: no ", device.name(), " kernel for ", node.op_type(), ": it runs on the CPU\n");
-  if (said.insert(line).second) std::fputs(line.c_str(), stderr);
-}
-
 struct Operand {
   std::size_t bytes = 0;
   std::size_t offset = 0;  ///< in host memory
@@ -62,6 +54,10 @@ class HostCall {
     from_.resize(inputs_.size());
     to_.resize(outputs_.size());
   }
+
+  HostCall(const HostCall&) = delete;
+  HostCall& operator=(const HostCall&) = delete;
+  ~HostCall() { device_.settle(); }  // it may still call us
 
   void give(const KernelArgs& args) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -93,12 +89,17 @@ class HostCall {
     return at(outputs_[index].offset);
   }
 
-  void run() const {
-    const DenormalsFlushed flushed;  // as a plan does
-    kernel_.run({{from_.data(), from_.size()},
-                 {to_.data(), to_.size()},
-                 at(workspace_),
-                 static_cast<const RunState*>(at(run_))});
+  /// On a thread of the driver, where nothing may be thrown: a library's kernel may lack memory.
+  void run() const noexcept {
+    try {
+      const DenormalsFlushed flushed;  // as a plan does
+      kernel_.run({{from_.data(), from_.size()},
+                   {to_.data(), to_.size()},
+                   at(workspace_),
+                   static_cast<const RunState*>(at(run_))});
+    } catch (const std::exception& error) {
+      device_.note_failure(text("a kernel that ran on the CPU: ", error.what()));
+    }
   }
 
   Device& device_;
@@ -116,7 +117,7 @@ class HostCall {
 
 PreparedKernel prepare_fallback(const Node& node, Device& device) {
   const auto call = std::make_shared<HostCall>(node, device);
-  say_once(node, device);
+  say_once(text("no ", device.name(), " kernel for ", node.op_type(), ": it runs on the CPU"));
   return {[call](const KernelArgs& args) { call->give(args); }, "fallback"};
 }
 

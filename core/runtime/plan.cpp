@@ -8,6 +8,7 @@
 #include "core/base/at.h"
 #include "core/base/parallel.h"
 #include "core/base/pointer_map.h"
+#include "core/base/say_once.h"
 #include "core/graph/order.h"
 #include "core/ops/table_limit.h"
 #include "core/ops/together.h"
@@ -71,6 +72,7 @@ struct Plan::State {
   KernelArgs arguments(const Step& step, const RunState& run) const;
   void execute(const RunState& run);
   void execute_with_checks(const RunState& run);
+  void record();
   void replay_or_execute(const RunState& run);
   void perform(const RunState& run);
   void start(std::span<const Tensor> given, const RunState& run, bool waits);
@@ -234,11 +236,21 @@ void Plan::State::execute_with_checks(const RunState& run) {
   if (options.debug_nan) watch.end(outputs);
 }
 
+/// Without a record runs stay as they are: what a library does may not be one.
+void Plan::State::record() {
+  try {
+    replay = options.device->record([this] { execute(*slots->run_state()); });
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::device) throw;
+    say_once(text("each kernel is started by itself, as runs cannot be recorded: ", error.what()));
+  }
+}
+
 /// The first run is a plain one: libraries load their kernels then, which no recording may hold.
 void Plan::State::replay_or_execute(const RunState& run) {
   if (has_run && options.records && !is_recorded) {
     is_recorded = true;
-    replay = options.device->record([this] { execute(*slots->run_state()); });
+    record();
   }
   has_run = true;
   if (replay != nullptr) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/device/cuda/emulated/emulator.h"
+#include "core/device/overlap.h"
 #include "tests/core/error_of.h"
 #include "tests/cuda/on_card.h"
 
@@ -52,6 +53,35 @@ TEST(CudaDevice, WorkWaitsForSomebodyToWait) {
   card().synchronize();
   EXPECT_EQ(*host, 5);
   card().deallocate(memory);
+}
+
+TEST(CudaDevice, WhatIsGivenBackIsUsedNoMore) {
+  void* const memory = card().allocate(4);
+  auto pinned = card().allocate_host(4);
+  card().fill(memory, 1, 4);
+  card().copy_async(pinned.get(), memory, 4);
+  pinned.reset();
+  card().fill(memory, 2, 4);
+  card().deallocate(memory);  // by the emulated runtime at once: nothing may be left to do
+  card().synchronize();
+}
+
+TEST(CudaDevice, FailuresAreToldToWhoWaits) {
+  const std::unique_ptr<Event> event = find_overlap(card())->make_event();
+  event->set(Stream::work);
+  card().note_failure("the first");
+  card().note_failure("the second");
+  event->settle();
+  card().settle();
+  EXPECT_THAT(error_of([] { card().synchronize(); }).what(), HasSubstr("the first"));
+  card().synchronize();
+}
+
+TEST(CudaDevice, WhatFailsWhileItIsRecordedIsNotReplayed) {
+  const Error error = error_of([] { card().record([] { card().note_failure("no kernel"); }); });
+  EXPECT_EQ(error.kind(), ErrorKind::device);
+  EXPECT_THAT(error.what(), HasSubstr("no kernel"));
+  card().synchronize();
 }
 
 TEST(CudaDevice, OutOfMemoryNamesSizesAndLeavesTheDeviceUsable) {

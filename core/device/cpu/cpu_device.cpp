@@ -74,6 +74,8 @@ class CpuDevice final : public Device {
   }
   void call_host(void (*function)(void*), void* data) override { function(data); }
   void synchronize() override {}
+  void settle() noexcept override {}
+  void note_failure(std::string what) override { fail(ErrorKind::device, "cpu: ", what); }
 
   std::shared_ptr<void> allocate_host(std::size_t bytes) override {
     return {allocate(bytes), [](void* own) { std::free(own); }};

@@ -13,9 +13,10 @@ std::shared_ptr<const ConvolutionPlan> plan_convolution(const Convolution& convo
   static auto& plans = *new std::map<Key, std::shared_ptr<const ConvolutionPlan>>;
   const auto turn = device.take_turn();
   const std::lock_guard lock(mutex);
-  const auto [at, is_new] = plans.try_emplace(Key(&device, convolution));
-  if (is_new) at->second = make_convolution_plan(convolution, device);
-  return at->second;
+  const Key key(&device, convolution);
+  const auto found = plans.find(key);
+  if (found != plans.end()) return found->second;
+  return plans[key] = make_convolution_plan(convolution, device);
 }
 
 }  // namespace graft

@@ -43,25 +43,24 @@ class CudaEvent final : public Event {
   ~CudaEvent() override { cudaEventDestroy(event_); }
 
   void set(Stream stream) override {
-    const auto turn = take_turn();
+    const auto turn = device_.take_turn();
     check(cudaEventRecord(event_, device_.stream(stream)), "setting an event");
   }
   void hold(Stream stream) override {
-    const auto turn = take_turn();
+    const auto turn = device_.take_turn();
     check(cudaStreamWaitEvent(device_.stream(stream), event_, 0), "holding a stream");
   }
   void wait() override {
-    const auto turn = take_turn();
+    const auto turn = device_.take_turn();
     device_.throw_failure();
     check(cudaEventSynchronize(event_), "waiting for an event");
   }
+  void settle() noexcept override {
+    const auto turn = device_.take_turn();
+    cudaEventSynchronize(event_);
+  }
 
  private:
-  std::unique_lock<std::recursive_mutex> take_turn() {
-    auto turn = device_.take_turn();
-    device_.use();
-    return turn;
-  }
   void check(cudaError_t error, std::string_view what) const {
     check_cuda(error, device_.name(), what);
   }
@@ -73,7 +72,6 @@ class CudaEvent final : public Event {
 }  // namespace
 
 CudaDevice::CudaDevice(int index) : index_(index), name_(cuda_device_name(index)) {
-  use();
   cudaDeviceProp card;
   check(cudaGetDeviceProperties(&card, index), "reading the card's properties");
   card_ = text(static_cast<const char*>(card.name), ", ", card.totalGlobalMem >> 20,
@@ -82,12 +80,17 @@ CudaDevice::CudaDevice(int index) : index_(index), name_(cuda_device_name(index)
     fail(ErrorKind::device, name_, ": ", card_, ", wanted at least ", kOldestCapability / 10, ".",
          kOldestCapability % 10);
   }
+}
+
+void CudaDevice::open() {
+  check(cudaSetDevice(index_), "choosing the device");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   check(cudaStreamCreateWithFlags(&uploads_, cudaStreamNonBlocking), "making a stream");
 }
 
-void CudaDevice::use() const {
-  check(cudaSetDevice(index_), "choosing the device");
+cudaStream_t CudaDevice::stream(Stream which) {
+  std::call_once(opened_, [this] { open(); });
+  return which == Stream::work ? stream_ : uploads_;
 }
 
 void CudaDevice::check(cudaError_t error, std::string_view what) const {
@@ -100,7 +103,10 @@ std::string CudaDevice::description() const {
 
 void* CudaDevice::allocate(std::size_t bytes) {
   const auto turn = take_turn();
-  use();
+  // What a kernel before it left is told by who waits, not lost to the memory's own error.
+  const cudaError_t pending = cudaGetLastError();
+  if (pending != cudaSuccess)
+    note_failure(text("starting a kernel: ", cudaGetErrorString(pending)));
   void* memory = nullptr;
   const cudaError_t error = cudaMalloc(&memory, bytes == 0 ? kAlignment : bytes);
   if (error == cudaErrorMemoryAllocation) {
@@ -114,6 +120,7 @@ void* CudaDevice::allocate(std::size_t bytes) {
 
 void CudaDevice::deallocate(void* memory) noexcept {
   const auto turn = take_turn();
+  settle();  // cudaFree may wait for what still uses it, and need not
   cudaFree(memory);
 }
 
@@ -131,52 +138,67 @@ void CudaDevice::copy_to_host(void* target, const void* source, std::size_t byte
 
 void CudaDevice::synchronize() {
   const auto turn = take_turn();
-  use();
   throw_failure();
-  check(cudaStreamSynchronize(stream_), "waiting for the device");
+  check(cudaStreamSynchronize(stream()), "waiting for the device");
+  throw_failure();  // what a thread of the driver noted meanwhile
+}
+
+void CudaDevice::settle() noexcept {
+  const auto turn = take_turn();
+  if (stream_ != nullptr) cudaStreamSynchronize(stream_);
+  if (uploads_ != nullptr) cudaStreamSynchronize(uploads_);
 }
 
 void CudaDevice::throw_failure() {
-  if (!failure_.empty()) fail(ErrorKind::device, name_, ": ", std::exchange(failure_, {}));
-  check(cudaGetLastError(), "starting a kernel");
+  const std::string noted = [this] {
+    const std::scoped_lock lock(failure_mutex_);
+    return std::exchange(failure_, {});
+  }();
+  if (!noted.empty()) fail(ErrorKind::device, name_, ": ", noted);
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaErrorNoKernelImageForDevice) {
+    fail(ErrorKind::device, name_, ": ", card_, ": no kernels were compiled for it; build with ",
+         "CMAKE_CUDA_ARCHITECTURES of this capability");
+  }
+  check(error, "starting a kernel");
 }
 
 void CudaDevice::note_failure(std::string what) {
-  const auto turn = take_turn();
+  const std::scoped_lock lock(failure_mutex_);
   if (failure_.empty()) failure_ = std::move(what);
 }
 
 void CudaDevice::copy_async(void* target, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   const auto turn = take_turn();
-  use();
-  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream_), "copying");
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream()), "copying");
 }
 
 void CudaDevice::fill(void* target, int byte, std::size_t bytes) {
   if (bytes == 0) return;
   const auto turn = take_turn();
-  use();
-  check(cudaMemsetAsync(target, byte, bytes, stream_), "filling");
+  check(cudaMemsetAsync(target, byte, bytes, stream()), "filling");
 }
 
 void CudaDevice::call_host(void (*function)(void*), void* data) {
   const auto turn = take_turn();
-  use();
-  check(cudaLaunchHostFunc(stream_, function, data), "calling the host");
+  check(cudaLaunchHostFunc(stream(), function, data), "calling the host");
 }
 
 std::shared_ptr<void> CudaDevice::allocate_host(std::size_t bytes) {
   const auto turn = take_turn();
-  use();
   void* memory = nullptr;
   check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault),
         text("allocating ", bytes, " bytes of host memory"));
-  return {memory, [](void* own) { cudaFreeHost(own); }};
+  return {memory, [this](void* own) {
+            const auto its_turn = take_turn();
+            settle();
+            cudaFreeHost(own);
+          }};
 }
 
-std::size_t CudaDevice::free_bytes() const {
-  use();
+std::size_t CudaDevice::free_bytes() {
+  const auto turn = take_turn();
   std::size_t free_now = 0;
   std::size_t all = 0;
   check(cudaMemGetInfo(&free_now, &all), "asking for the free memory");
@@ -185,11 +207,11 @@ std::size_t CudaDevice::free_bytes() const {
 
 std::unique_ptr<Replay> CudaDevice::record(const std::function<void()>& body) {
   const auto turn = take_turn();
-  use();
-  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "starting to record");
+  check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal), "starting to record");
   cudaGraph_t graph = nullptr;
   try {
     body();
+    throw_failure();  // what is missing in the record would be missing in every replay
   } catch (...) {
     cudaStreamEndCapture(stream_, &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
@@ -205,20 +227,21 @@ std::unique_ptr<Replay> CudaDevice::record(const std::function<void()>& body) {
 }
 
 std::unique_lock<std::recursive_mutex> CudaDevice::take_turn() {
-  return std::unique_lock(mutex_);
+  std::unique_lock turn(mutex_);
+  cudaSetDevice(index_);  // what fails here, the call for which it was chosen says
+  return turn;
 }
 
 std::unique_ptr<Event> CudaDevice::make_event() {
   const auto turn = take_turn();
-  use();
   return std::make_unique<CudaEvent>(*this);
 }
 
 void CudaDevice::upload(void* target, const void* source, std::size_t bytes) {
   if (bytes == 0) return;
   const auto turn = take_turn();
-  use();
-  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, uploads_), "uploading");
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, stream(Stream::uploads)),
+        "uploading");
 }
 
 CudaDevice& as_cuda(Device& device) {

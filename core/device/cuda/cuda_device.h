@@ -31,37 +31,41 @@ class CudaDevice final : public Device, public Overlap {
   void copy_from_host(void* target, const void* source, std::size_t bytes) override;
   void copy_to_host(void* target, const void* source, std::size_t bytes) override;
   void synchronize() override;
+  void settle() noexcept override;
+  void note_failure(std::string what) override;
   void copy_async(void* target, const void* source, std::size_t bytes) override;
   void fill(void* target, int byte, std::size_t bytes) override;
   void call_host(void (*function)(void*), void* data) override;
   std::shared_ptr<void> allocate_host(std::size_t bytes) override;
   std::unique_ptr<Replay> record(const std::function<void()>& body) override;
+  /// The thread that holds it calls CUDA for this card.
   std::unique_lock<std::recursive_mutex> take_turn() override;
   std::unique_ptr<Event> make_event() override;
   void upload(void* target, const void* source, std::size_t bytes) override;
 
-  std::size_t free_bytes() const;
+  std::size_t free_bytes();
 
-  cudaStream_t stream() const { return stream_; }
-  cudaStream_t stream(Stream which) const { return which == Stream::work ? stream_ : uploads_; }
+  cudaStream_t stream() { return stream(Stream::work); }
+  /// Made when first asked for: a card that nobody works with keeps its memory. Throws
+  /// Error{device}.
+  cudaStream_t stream(Stream which);
 
-  /// Makes it the one that CUDA's calls of this thread are about.
-  void use() const;
-  /// For kernels, which do not throw: the next call that waits throws Error{device} with it.
-  void note_failure(std::string what);
-  /// What those who wait do first: throws that, and what keeps kernels from starting.
+  /// What those who wait do first: throws what was noted, and what keeps kernels from starting.
   void throw_failure();
 
  private:
   void check(cudaError_t error, std::string_view what) const;
+  void open();
 
   int index_;
   std::string name_;
   std::string card_;
+  std::once_flag opened_;
   cudaStream_t stream_ = nullptr;
   cudaStream_t uploads_ = nullptr;
-  std::string failure_;
   std::recursive_mutex mutex_;
+  std::mutex failure_mutex_;  // a thread of the driver notes failures too, while another waits
+  std::string failure_;
 };
 
 /// Kernels get the device they were made for.

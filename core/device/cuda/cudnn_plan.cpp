@@ -162,6 +162,13 @@ Names names_of(Convolution::Part part) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
 }
 
+std::int64_t workspace_of(const Descriptor& plan) {
+  std::int64_t bytes = 0;
+  plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+           std::span<std::int64_t>(&bytes, 1));
+  return bytes;
+}
+
 /// Whether the engine of a configuration gives the same bits each time, in the precision wanted.
 bool may_be_used(const Descriptor& configuration, const Convolution& c) {
   Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -245,20 +252,39 @@ struct CudnnPlan::Parts {
     return found;
   }
 
+  Descriptor plan_of(const Descriptor& configuration, const CudnnCard& on) const {
+    Descriptor made(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    if (on.handle != nullptr) {
+      made.set_one(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, on.handle);
+    } else {
+      made.set_part(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, card);
+    }
+    made.set_part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    made.finalize();
+    return made;
+  }
+
+  /// The first that takes no more memory than is usual, else the one that takes the least: the best
+  /// for large images ask for gigabytes.
   bool choose(cudnnBackendHeurMode_t mode, const Convolution& c, const CudnnCard& on) {
+    constexpr std::int64_t kUsualBytes = std::int64_t{256} << 20;
+    std::int64_t least = 0;
+    bool is_found = false;
     for (const Descriptor& configuration : configurations(mode)) {
       if (!may_be_used(configuration, c)) continue;
-      plan = Descriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      if (on.handle != nullptr) {
-        plan.set_one(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, on.handle);
-      } else {
-        plan.set_part(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, card);
+      Descriptor made = plan_of(configuration, on);
+      if (!made.is_good()) {
+        if (!is_found) plan = std::move(made);  // says why there is none
+        continue;
       }
-      plan.set_part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-      plan.finalize();
-      if (plan.is_good()) return true;
+      const std::int64_t bytes = workspace_of(made);
+      if (is_found && bytes >= least) continue;
+      plan = std::move(made);
+      least = bytes;
+      is_found = true;
+      if (least <= kUsualBytes) break;
     }
-    return false;
+    return is_found;
   }
 
   /// The first part that could not be made.
@@ -270,12 +296,9 @@ struct CudnnPlan::Parts {
   }
 };
 
-CudnnPlan::CudnnPlan(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {
-  std::int64_t bytes = 0;
-  parts_->plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
-                   std::span<std::int64_t>(&bytes, 1));
-  workspace_bytes_ = static_cast<std::size_t>(bytes);
-}
+CudnnPlan::CudnnPlan(std::unique_ptr<Parts> parts)
+    : parts_(std::move(parts)),
+      workspace_bytes_(static_cast<std::size_t>(workspace_of(parts_->plan))) {}
 CudnnPlan::~CudnnPlan() = default;
 
 std::unique_ptr<const CudnnPlan> CudnnPlan::make(const Convolution& convolution,

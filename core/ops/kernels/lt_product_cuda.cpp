@@ -47,17 +47,15 @@ std::optional<LtProblem> LtProblem::from(const DeviceProduct& p) {
 
 namespace {
 
-/// One for each device, for the life of the process.
+/// One for each device, for the life of the process; null where none is made, for want of memory
+/// for example: the next product asks again.
 cublasLtHandle_t handle_of(CudaDevice& device) {
   static std::mutex& mutex = *new std::mutex;
   static auto& handles = *new std::map<const CudaDevice*, cublasLtHandle_t>;
   const std::lock_guard lock(mutex);
-  const auto [at, is_new] = handles.try_emplace(&device);
-  if (is_new) {
-    device.use();
-    if (cublaslt()->create(&at->second) != CUBLAS_STATUS_SUCCESS) at->second = nullptr;
-  }
-  return at->second;
+  cublasLtHandle_t& handle = handles[&device];
+  if (handle == nullptr && cublaslt()->create(&handle) != CUBLAS_STATUS_SUCCESS) handle = nullptr;
+  return handle;
 }
 
 // What kernels may count on: rows of the arena and slices of parameters start so.
@@ -119,6 +117,9 @@ struct LtProduct::State {
     set(CUBLASLT_MATMUL_DESC_TRANSB, operation(p.second));
     if (p.addend == LtProblem::Addend::bias) {
       set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      // The choice looks at how the address is aligned; `run` sets the true one.
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+          reinterpret_cast<const void*>(std::uintptr_t{kOperandAlignment}));
     }
     if (options.has_rate) set(CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_POINTER_MODE_DEVICE);
     const cudaDataType type = options.dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;

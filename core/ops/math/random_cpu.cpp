@@ -18,7 +18,7 @@ Kernel make_drawn(const KernelRequest& request, double factor, double offset, Dr
       RandomNumbers numbers(source, args.run->step);
       T* const y = args.output<T>();
       for (std::int64_t i = 0; i < size; ++i) {
-        y[i] = static_cast<T>(draw(numbers) * factor + offset);
+        y[i] = static_cast<T>(std::fma(draw(numbers), factor, offset));  // rounded once anywhere
       }
     };
   });

@@ -55,7 +55,8 @@ struct Draw {
   __device__ void operator()(std::int64_t i) const {
     const auto index = static_cast<std::uint64_t>(i);
     const PhiloxWords words = philox_block(seed, first_stream + *step, index / 2);
-    y[i] = static_cast<T>(Distribution{}(words, index % 2 != 0) * a + b);
+    // Rounded once on every processor.
+    y[i] = static_cast<T>(::fma(Distribution{}(words, index % 2 != 0), a, b));
   }
 };
 

@@ -9,18 +9,18 @@
 namespace graft {
 namespace {
 
-/// One for each device, whose stream it uses; null where cuDNN makes none.
+/// One for each device, whose stream it uses; null where cuDNN makes none: the next convolution
+/// asks again.
 cudnnHandle_t handle_of(CudaDevice& device) {
   static auto& handles = *new std::map<const CudaDevice*, cudnnHandle_t>;
-  const auto [at, is_new] = handles.try_emplace(&device, nullptr);
-  if (!is_new) return at->second;
-  device.use();
+  cudnnHandle_t& handle = handles[&device];
+  if (handle != nullptr) return handle;
   cudnnHandle_t made = nullptr;
   if (cudnn()->create(&made) == CUDNN_STATUS_SUCCESS &&
       cudnn()->set_stream(made, device.stream()) == CUDNN_STATUS_SUCCESS) {
-    at->second = made;
+    handle = made;
   }
-  return at->second;
+  return handle;
 }
 
 class OnCard final : public ConvolutionPlan {

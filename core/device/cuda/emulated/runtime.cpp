@@ -91,13 +91,11 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   return *memory == nullptr ? report(cudaErrorMemoryAllocation) : cudaSuccess;
 }
 
-/// Waits for all work, as that of a card does.
+/// Waits for nothing: a card's may, and need not.
 cudaError_t cudaFree(void* memory) {
   const Guard guard;
   if (memory == nullptr) return cudaSuccess;
   if (forbids_waiting()) return report(cudaErrorStreamCaptureUnsupported);
-  const cudaError_t error = run_all();
-  if (error != cudaSuccess) return error;
   return free_on_device(memory) ? cudaSuccess : report(cudaErrorInvalidValue);
 }
 
