@@ -17,6 +17,10 @@ bool is_short_float(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
 }
 
+Expr widened(const Expr& x) {
+  return is_short_float(x.dtype()) ? cast(x, DType::f32) : x;
+}
+
 F32Twin::F32Twin(const Node& node) {
   std::vector<Value*> inputs;
   for (const Value* input : node.inputs()) inputs.push_back(copy_input(input));

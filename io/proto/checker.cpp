@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t kMaxMessage = 600;
 constexpr const char* kMicrosoft = "com.microsoft";
+/// Of ops that the checker is not to look at.
+constexpr const char* kUnchecked = "graft.unchecked";
 
 /// Changes what the checker takes amiss, and takes the changes back.
 class Amendments {
@@ -56,9 +58,24 @@ class Amendments {
         !(is_early || node.op_type() == "SimplifiedLayerNormalization")) {
       return;
     }
+    move_to(kUnchecked, node);
+  }
+
+  /// The checker takes GroupNormalization for deprecated before its scales were one a channel;
+  /// runtimes run it.
+  void amend_deprecated(pb::NodeProto& node) {
+    constexpr std::int64_t kFirst = 18;
+    constexpr std::int64_t kOnePerChannel = 21;
+    const bool is_early = opset_ >= kFirst && opset_ < kOnePerChannel;
+    if (is_early && node.domain().empty() && node.op_type() == "GroupNormalization") {
+      move_to(kUnchecked, node);
+    }
+  }
+
+  void move_to(const char* domain, pb::NodeProto& node) {
     undo_.push_back(
         [&node, had = node.has_domain()] { had ? node.set_domain("") : node.clear_domain(); });
-    node.set_domain(kMicrosoft);
+    node.set_domain(domain);
   }
 
   void amend_graph(pb::GraphProto& graph) {
@@ -74,6 +91,7 @@ class Amendments {
     for (pb::NodeProto& node : nodes) {
       amend_domain(node);
       amend_fused(node);
+      amend_deprecated(node);
       // The checker lets these pass, with a warning on stdout.
       if (pb::checker::check_is_experimental_op(node)) {
         fail(ErrorKind::model, label(node), ": op '", node.op_type(),
@@ -99,6 +117,7 @@ pb::checker::CheckerContext context_for(const pb::ModelProto& model,
   for (const auto& import : model.opset_import()) {
     imports[pb::NormalizeDomain(import.domain())] = static_cast<int>(import.version());
   }
+  imports[kUnchecked] = 1;
   pb::checker::CheckerContext context;
   context.set_schema_registry(&OpSchemas::instance());
   context.set_ir_version(static_cast<int>(std::max(model.ir_version(), kFreeInitializers)));

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/builder.h"
+#include "core/ops/f32_twin.h"
 #include "core/ops/kernels/window.h"
 #include "core/ops/registry.h"
 #include "core/ops/table_limit.h"
@@ -91,10 +92,12 @@ Expr base_positions(const Expr& like, const WindowAxis& axis, const Shape& dims)
   return like.builder().expr(like.builder().constant(tensor));
 }
 
-/// Samples each tap of each window by GridSample, then multiplies the columns with the weights.
+/// Samples each tap of each window by GridSample, then multiplies the columns with the weights. In
+/// f32 where types have 16 bits, in which positions in an image have no room beside their
+/// fractions.
 std::vector<Expr> expand_deform_conv(const Node& node, Builder& builder) {
   const auto input = [&](int i) {
-    return node.input(i) == nullptr ? Expr() : builder.expr(node.input(i));
+    return node.input(i) == nullptr ? Expr() : widened(builder.expr(node.input(i)));
   };
   const Expr x = input(0);
   const Shape xs = x.shape();
@@ -126,7 +129,8 @@ std::vector<Expr> expand_deform_conv(const Node& node, Builder& builder) {
   const Expr parts = reshape(samples, {xs[0], g.group, ws[1] * g.taps, places});
   const Expr weights = reshape(input(1), {1, g.group, ws[0] / g.group, ws[1] * g.taps});
   const Expr y = reshape(matmul(weights, parts), ys);
-  return {input(3) ? y + reshape(input(3), {1, ws[0], 1, 1}) : y};
+  const Expr sum = input(3) ? y + reshape(input(3), {1, ws[0], 1, 1}) : y;
+  return {cast(sum, node.input(0)->dtype())};
 }
 
 using Ints = std::vector<std::int64_t>;

@@ -96,12 +96,13 @@ RunFunction make_swish_grad(const KernelRequest& request) {
 /// For x > 20 it is 1, and its slope 0, in every type.
 template <class T>
 struct MishGate {
-  explicit MishGate(T x) : w(vm::exp(x > T{20} ? T{20} : x)), n(w * (w + T{2})) {}
+  explicit MishGate(T x) : is_one(x > T{20}), w(vm::exp(is_one ? T{20} : x)), n(w * (w + T{2})) {}
+  bool is_one;
   T w;
   T n;
 
   T value() const { return n / (n + T{2}); }
-  T slope() const { return T{4} * w * (T{1} + w) / ((n + T{2}) * (n + T{2})); }
+  T slope() const { return is_one ? T{0} : T{4} * w * (T{1} + w) / ((n + T{2}) * (n + T{2})); }
 };
 
 }  // namespace

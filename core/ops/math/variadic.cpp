@@ -25,8 +25,12 @@ Gradients extremum_rule(const Gradient& g) {
     gradients.push_back(attains);
     count = count ? count + attains : attains;
   }
+  // Chosen, not multiplied: 0 times the infinite slope of what follows (Sqrt at 0) is NaN.
   const Expr share = g.dy() / count;
-  for (Expr& gradient : gradients) gradient = gradient * share;
+  const Expr none = constant_like(share, 0.0);
+  for (int i = 0; i < g.input_count(); ++i) {
+    gradients[static_cast<std::size_t>(i)] = where(equal(g.x(i), g.y()), share, none);
+  }
   return gradients;
 }
 

@@ -170,7 +170,7 @@ Kernel scatter_elements_kernel(const KernelRequest& request) {
 Kernel make_scatter_elements(KernelRequest& request) {
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
   Kernel kernel;
-  visit_kernel_dtype(NumericTypes{}, request.dtype(),
+  visit_kernel_dtype(NumericTypes{}, scattered_type(request),
                      [&]<class T>() { kernel = scatter_elements_kernel<T>(request); });
   return kernel;
 }

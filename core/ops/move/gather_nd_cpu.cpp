@@ -92,7 +92,7 @@ Kernel make_scatter_nd(KernelRequest& request) {
   const ScatterReduction reduction = reduction_of(request);
   const IndexInput index(request, 1);
   Kernel kernel;
-  visit_kernel_dtype(NumericTypes{}, request.dtype(), [&]<class T>() {
+  visit_kernel_dtype(NumericTypes{}, scattered_type(request), [&]<class T>() {
     kernel = [layout, index, reduction, size = data.size()](const KernelArgs& args) {
       const T* const x = args.input<T>(0);
       T* const y = args.output<T>();

@@ -12,4 +12,10 @@ ScatterReduction reduction_of(const KernelRequest& request) {
   return name == "min" ? ScatterReduction::min : ScatterReduction::none;
 }
 
+DType scattered_type(const KernelRequest& request) {
+  const ScatterReduction reduction = reduction_of(request);
+  const bool counts = reduction == ScatterReduction::add || reduction == ScatterReduction::mul;
+  return request.dtype() == DType::boolean && !counts ? DType::u8 : request.dtype();
+}
+
 }  // namespace graft

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/builder.h"
+#include "core/ops/f32_twin.h"
 #include "core/ops/kernels/window.h"
 #include "core/ops/registry.h"
 
@@ -45,13 +46,14 @@ void infer_mean_variance(InferContext& context) {
 
 /// (x - mean) / (sqrt(variance) + 1e-9), the variance that of the population; 0 where it is 0.
 std::vector<Expr> expand_mean_variance(const Node& node, Builder& builder) {
-  const Expr x = builder.expr(node.input(0));
+  const Expr given = builder.expr(node.input(0));
+  const Expr x = widened(given);
   const std::vector<std::int64_t> axes = moment_axes(node.attributes);
   const Expr centered = x - reduce_mean(x, axes, true);
   const Expr variance = reduce_mean(centered * centered, axes, true);
   const Expr is_zero = equal(variance, constant_like(x, 0.0));
   const Expr deviation = sqrt(where(is_zero, constant_like(x, 1.0), variance));
-  return {centered / (deviation + 1e-9)};
+  return {cast(centered / (deviation + 1e-9), given.dtype())};
 }
 
 void infer_lrn(InferContext& context) {
@@ -67,9 +69,10 @@ void infer_lrn(InferContext& context) {
 /// x / (bias + alpha / size * (sum of squares of the `size` channels around))^beta: the mean of
 /// squares is an AveragePool along the channels that counts the padding.
 std::vector<Expr> expand_lrn(const Node& node, Builder& builder) {
-  const Expr x = builder.expr(node.input(0));
+  const Expr given = builder.expr(node.input(0));
+  const Expr x = widened(given);
   const Shape shape = x.shape();
-  if (shape.size() == 0) return {call("Identity", {x})};
+  if (shape.size() == 0) return {call("Identity", {given})};
   const std::int64_t wanted = node.attributes.get_int("size", 1);
   // A window that reaches over all channels from each of them cannot see more.
   const std::int64_t size = std::min(wanted, 2 * std::min(shape[1], kMostPerAxis) + 1);
@@ -82,7 +85,7 @@ std::vector<Expr> expand_lrn(const Node& node, Builder& builder) {
   const double alpha = static_cast<double>(node.attributes.get_float("alpha", 1e-4F)) * share;
   const auto beta = static_cast<double>(node.attributes.get_float("beta", 0.75F));
   const auto bias = static_cast<double>(node.attributes.get_float("bias", 1.0F));
-  return {x * reshape(pow(means * alpha + bias, -beta), shape)};
+  return {cast(x * reshape(pow(means * alpha + bias, -beta), shape), given.dtype())};
 }
 
 std::vector<Sample> lp_norm_samples() {

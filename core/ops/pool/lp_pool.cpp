@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/builder.h"
+#include "core/ops/f32_twin.h"
 #include "core/ops/kernels/window.h"
 #include "core/ops/pool/pool_infer.h"
 #include "core/ops/registry.h"
@@ -66,12 +67,12 @@ std::vector<Expr> expand_lp_pool(const Node& node, Builder& builder) {
   const Shape shape = x.shape();
   Attributes attributes = node.attributes;
   attributes.erase("p");
-  Expr sum = call("AveragePool", {power(x, p)}, attributes);
+  Expr sum = call("AveragePool", {power(widened(x), p)}, attributes);
   const WindowAttributes window(node, shape.rank() - 2);
   for (int i = 0; i < window.rank(); ++i) {
     sum = sum * window_counts(node, sum, window.axis(i, shape[i + 2]), i + 2);
   }
-  return {root(sum, p)};
+  return {cast(root(sum, p), x.dtype())};
 }
 
 std::vector<Expr> expand_global_lp_pool(const Node& node, Builder& builder) {
@@ -80,7 +81,7 @@ std::vector<Expr> expand_global_lp_pool(const Node& node, Builder& builder) {
   std::vector<std::int64_t> axes;
   for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   if (axes.empty()) return {call("Abs", {x})};
-  return {root(reduce_sum(power(x, p), axes, true), p)};
+  return {cast(root(reduce_sum(power(widened(x), p), axes, true), p), x.dtype())};
 }
 
 using Ints = std::vector<std::int64_t>;

@@ -70,7 +70,10 @@ std::vector<Expr> lower_cross_entropy(const Node& node, Builder& builder) {
   const Target target(n, 0);
   const Expr log_probabilities = call("LogSoftmax", {n.x(0)}, {{"axis", 1}});
   const Expr share = target.smoothed(n.number("label_smoothing", 0.0F));
-  const Expr losses = -reduce_sum(share * log_probabilities, {1}, false);
+  // A class that is masked by -infinity and has no share counts nothing.
+  const Expr none = constant_like(share, 0.0);
+  const Expr shares = where(equal(share, none), none, share * log_probabilities);
+  const Expr losses = -reduce_sum(shares, {1}, false);
   const LossReduction reduction = loss_reduction(n.attributes());
   if (reduction == LossReduction::none) return {losses, log_probabilities};
   const Expr sum = reduce_sum(losses, {}, false);

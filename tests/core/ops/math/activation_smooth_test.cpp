@@ -65,6 +65,7 @@ TEST(SmoothActivation, KnownSlopes) {
   EXPECT_THAT(slope("Softplus", {0, -200, 200}), ElementsAre(0.5F, 0, 1));
   EXPECT_THAT(slope("Softsign", {-1, 0}), ElementsAre(0.25F, 1));
   EXPECT_THAT(slope("Mish", {0, 100, -100}), ElementsAre(FloatEq(0.6F), 1, FloatNear(0, 1e-30F)));
+  EXPECT_THAT(slope("Mish", {1e20F, 1e30F}), ElementsAre(1, 1));
   EXPECT_THAT(slope("Gelu", {0, 1}), ElementsAre(0.5F, FloatEq(1.0833155F)));
   EXPECT_THAT(slope("Gelu", {0, 1}, {{"approximate", "tanh"}}),
               ElementsAre(0.5F, FloatEq(1.0829640F)));

@@ -47,6 +47,14 @@ TEST(Variadic, TiesShareTheGradient) {
   EXPECT_THAT(floats(three[2]), ElementsAre(0));
 }
 
+/// As Sqrt's at 0 is: 0 times it would be NaN.
+TEST(Variadic, AnInfiniteSlopeReachesTheWinnerAlone) {
+  const Tensor slope = row({INFINITY, 1, 1});
+  const auto both = rule_gradients("Max", {row({-2, 3, NAN}), row({0, 0, 0})}, slope);
+  EXPECT_THAT(floats(both[0]), ElementsAre(0, 1, 0));
+  EXPECT_THAT(floats(both[1]), ElementsAre(INFINITY, 0, 0));
+}
+
 TEST(Variadic, WantsInputs) {
   EXPECT_EQ(kind_of([] { call_op("Sum", {}); }), ErrorKind::model);
   EXPECT_EQ(kind_of([] { call_op("Sum", {row({1}), Tensor(), row({1})}); }), ErrorKind::model);

@@ -127,5 +127,18 @@ TEST(ScatterElements, GradientsOfReductions) {
   EXPECT_THAT(floats(gradients("mul", {0, 0, 0, 4})[2]), ElementsAre(2, 0, 0, 0));
 }
 
+/// mask[1] = true, as PyTorch writes it.
+TEST(Scatter, TruthValues) {
+  const Tensor none = Tensor::full(DType::boolean, {2, 2}, 0);
+  const Tensor update = Tensor::from<bool>({1, 2}, {true, false});
+  const auto truths = [](const Tensor& tensor) { return to_int64(tensor.cast(DType::i64)); };
+  EXPECT_THAT(truths(call_op("ScatterND", {none, ids({1, 1}, {1}), update})[0]),
+              ElementsAre(0, 0, 1, 0));
+  const std::vector<Tensor> elements{none, ids({1, 2}, {1, 1}), update};
+  EXPECT_THAT(truths(call_op("ScatterElements", elements)[0]), ElementsAre(0, 0, 1, 0));
+  EXPECT_THAT(truths(call_op("ScatterElements", elements, {{"reduction", "max"}})[0]),
+              ElementsAre(0, 0, 1, 0));
+}
+
 }  // namespace
 }  // namespace graft

@@ -15,5 +15,16 @@ TEST(Lrn, RefusesMoreChannelsThanAWindowCanMeet) {
   EXPECT_EQ(kind_of([&] { passes::decompose(graph); }), ErrorKind::shape);
 }
 
+/// 400 / (1 + 1e-4 * 400^2)^0.75 = 47.78; 400^2 is beyond f16.
+TEST(ScaledNorm, SquaresOfShortFloatsHaveRoom) {
+  const Tensor x = Tensor::from<float>({1, 1, 2}, {400, -400}).cast(DType::f16);
+  const Tensor lrn = testing::call_op("LRN", {x}, {{"size", 1}})[0];
+  EXPECT_EQ(lrn.dtype(), DType::f16);
+  EXPECT_NEAR(testing::floats(lrn.cast(DType::f32))[0], 47.78, 0.05);
+  const Attributes last{{"axes", std::vector<std::int64_t>{2}}};
+  const Tensor mvn = testing::call_op("MeanVarianceNormalization", {x}, last)[0];
+  EXPECT_NEAR(testing::floats(mvn.cast(DType::f32))[1], -1, 1e-3);
+}
+
 }  // namespace
 }  // namespace graft

@@ -21,6 +21,17 @@ TEST(LpPool, NormsOfWindows) {
   EXPECT_THAT(floats(call_op("GlobalLpPool", {x})[0]), ElementsAre(5));
 }
 
+/// (50^3 + 60^3)^(1/3) = 69.86; 60^3 is beyond f16.
+TEST(LpPool, PowersOfShortFloatsHaveRoom) {
+  const Tensor x = Tensor::from<float>({1, 1, 2}, {50, -60}).cast(DType::f16);
+  const Attribute two{"kernel_shape", Ints{2}};
+  const Tensor window = call_op("LpPool", {x}, {two, {"p", 3}})[0];
+  EXPECT_EQ(window.dtype(), DType::f16);
+  EXPECT_NEAR(floats(window.cast(DType::f32))[0], 69.86, 0.05);
+  const Tensor all = call_op("GlobalLpPool", {x}, {{"p", 3}})[0];
+  EXPECT_NEAR(floats(all.cast(DType::f32))[0], 69.86, 0.05);
+}
+
 TEST(LpPool, RefusesAPowerBelowOne) {
   const Tensor x = Tensor::zeros(DType::f32, {1, 1, 4});
   EXPECT_EQ(kind_of([&] { call_op("GlobalLpPool", {x}, {{"p", 0}}); }), ErrorKind::shape);
