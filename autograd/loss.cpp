@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
+#include <numbers>
 
 #include "autograd/joint_loss.h"
 #include "core/ops/builder.h"
@@ -262,6 +264,32 @@ Expr fitting_target(const Loss& loss, const Expr& prediction, const Expr& target
   return are_classes(targets) ? target : cast(reshape(target, wanted), prediction.dtype());
 }
 
+/// Settings as loss_from_spec takes them; those that a loss does not read have their defaults.
+void check_settings(const Loss& loss) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const auto want = [&](std::string_view setting, float number, bool holds, std::string_view what) {
+    if (holds && number <= kMost) return;
+    fail(ErrorKind::argument, "loss ", loss.name, ": ", setting, " is ", number, ", wanted ", what);
+  };
+  const float smoothing = loss.label_smoothing;
+  want("label_smoothing", smoothing, smoothing >= 0 && smoothing < 1, "a number from 0 to below 1");
+  want("alpha", loss.alpha, loss.alpha >= 0 && loss.alpha <= 1, "a number from 0 to 1");
+  want("gamma", loss.gamma, loss.gamma >= 0, "a number of at least 0");
+  want("temperature", loss.temperature, loss.temperature > 0, "a number above 0");
+  want("delta", loss.delta, loss.delta > 0, "a number above 0");
+  want("scale", loss.scale, loss.scale > 0, "a number above 0");
+  const bool is_angle = loss.name == "arcface";
+  want("margin", loss.margin,
+       loss.margin >= 0 && (!is_angle || loss.margin < std::numbers::pi_v<float>),
+       is_angle ? "an angle from 0 to below pi" : "a number of at least 0");
+  for (const float weight : loss.class_weights) {
+    want("a class weight", weight, weight >= 0, "a number of at least 0");
+  }
+  for (const float weight : loss.pos_weight) {
+    want("pos_weight", weight, weight >= 0, "a number of at least 0");
+  }
+}
+
 }  // namespace
 
 Expr checked_scalar(const Loss& loss, const Expr& result, const Expr& prediction) {
@@ -305,6 +333,7 @@ std::int64_t class_count(const Loss& loss, const Shape& prediction) {
 }
 
 Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target) {
+  check_settings(loss);
   const Expr fitting = fitting_target(loss, prediction, target);
   return loss.formula ? checked_scalar(loss, loss.formula(prediction, fitting), prediction)
                       : row_of(loss.name).build(loss, prediction, fitting);
@@ -332,6 +361,22 @@ std::int64_t count_judged(const Loss& loss, const Tensor& target) {
   if (&target.device() != &cpu()) return count_judged(loss, target.to(cpu()));
   const auto labels = target.values<const std::int64_t>();
   return target.size() - std::ranges::count(labels, *ignored);
+}
+
+double mean_weight(const Loss& loss, const Tensor& target, std::int64_t samples) {
+  const bool is_one = loss.parts.empty() && !loss.joint;
+  if (!is_one || !has_class_targets(loss) || loss.reduction == Reduction::sum) {
+    return static_cast<double>(samples);
+  }
+  const std::int64_t counted = count_judged(loss, target);
+  if (loss.class_weights.empty()) return static_cast<double>(counted);
+  const Tensor host = target.to(cpu());
+  double weight = 0.0;
+  for (const std::int64_t label : host.values<const std::int64_t>()) {
+    const bool counts = label >= 0 && label != loss.ignore_index;
+    if (counts) weight += static_cast<double>(at(loss.class_weights, label));
+  }
+  return weight;
 }
 
 }  // namespace graft

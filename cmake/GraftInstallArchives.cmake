@@ -28,5 +28,5 @@ foreach(library IN LISTS graft_from_top graft_archives graft_not_bundled)
 endforeach()
 if(GRAFT_ONEDNN)
   string(APPEND graft_pkgconfig_libraries
-         " -L\${libdir}/graft -l:libdnnl.so.3 -Wl,-rpath,\${libdir}/graft")
+         " -Wl,-u,gft_get_num_threads -L\${libdir}/graft -ldnnl -Wl,-rpath,\${libdir}/graft")
 endif()

@@ -56,6 +56,7 @@ if(NOT graft_onednn_problem)
                         IMPORTED_SONAME libdnnl.so.3)
   get_target_property(graft_onednn_headers DNNL::dnnl INTERFACE_INCLUDE_DIRECTORIES)
   target_include_directories(graft_onednn SYSTEM INTERFACE "${graft_onednn_headers}")
+  target_link_options(graft_onednn INTERFACE LINKER:-u,gft_get_num_threads)  # as graftConfig.cmake says
   set(GRAFT_ONEDNN graft_onednn)
   set(graft_onednn_version ${dnnl_VERSION})
   get_target_property(graft_onednn_copied DNNL::dnnl LOCATION)

@@ -62,6 +62,15 @@ Batch make_batch(const DatasetInfo& info, std::int64_t size) {
   return batch;
 }
 
+std::int64_t sample_count(const Batch& batch) {
+  if (batch.size > 0) return batch.size;
+  if (batch.size < 0 || !batch.target.defined() || batch.target.rank() == 0) {
+    fail(ErrorKind::argument, "the batch has size ", batch.size,
+         ", wanted the number of its samples");
+  }
+  return batch.target.shape()[0];
+}
+
 std::vector<Tensor> targets_of(const Batch& batch) {
   std::vector<Tensor> targets{batch.target};
   targets.insert(targets.end(), batch.further_targets.begin(), batch.further_targets.end());

@@ -40,16 +40,21 @@ struct DatasetInfo {
   std::vector<std::string> class_names;
 };
 
-/// `size` samples: `inputs[i]` is [size, fields of input i], `target` is [size, field].
+/// `size` samples: `inputs[i]` is [size, fields of input i], `target` is [size, field]. Inputs are
+/// the model's in its order, whatever they are called.
 struct Batch {
   std::vector<Tensor> inputs;
   Tensor target;
+  /// 0: the first dim of the target.
   std::int64_t size = 0;
   std::vector<Tensor> further_targets = {};
 };
 
 /// The first target and those behind it.
 std::vector<Tensor> targets_of(const Batch& batch);
+
+/// Batch::size, or what it stands for. Throws Error{argument} where neither says a number.
+std::int64_t sample_count(const Batch& batch);
 
 /// Memory for `size` samples, not initialised. Throws Error{memory}.
 Batch make_batch(const DatasetInfo& info, std::int64_t size);

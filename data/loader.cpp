@@ -125,9 +125,11 @@ struct DataLoader::State {
   std::int64_t batches = 0;
   std::int64_t next_epoch = 0;
   std::int64_t skipped = 0;  // of the next epoch
+  std::int64_t begun = 0;    // epochs so far
 
  private:
   void produce(std::int64_t epoch, std::int64_t first);
+  void reserve_order(std::int64_t size);
   void order_samples(std::int64_t epoch);
   Range range_of(std::int64_t index) const;
   void fill(const Batch& batch, std::int64_t first, std::int64_t epoch) const;
@@ -139,7 +141,7 @@ struct DataLoader::State {
   std::int64_t ring() const { return static_cast<std::int64_t>(buffers_.size()); }
 
   std::vector<Buffer> buffers_;
-  std::vector<std::int64_t> order_;  // of samples; the thread's own while it runs
+  std::vector<std::int64_t> order_;  // of samples that are shuffled; the thread's own while it runs
   std::thread thread_;
 
   std::mutex mutex_;  // guards what follows
@@ -163,7 +165,16 @@ DataLoader::State::State(std::shared_ptr<const Dataset> data, LoaderOptions want
     buffer.full = make_batch(dataset->info(), range_of(0).size());
     if (rest > 0) buffer.last = first_rows(buffer.full, rest);
   }
-  order_.resize(static_cast<std::size_t>(size));
+  if (options.shuffle) reserve_order(size);
+}
+
+void DataLoader::State::reserve_order(std::int64_t size) {
+  try {
+    order_.resize(static_cast<std::size_t>(size));
+  } catch (const std::exception&) {  // of the allocator, or of the vector
+    fail(ErrorKind::memory, "data loader: no memory for the order of ", size,
+         " samples; without shuffle none is needed");
+  }
 }
 
 std::int64_t DataLoader::State::start() {
@@ -179,6 +190,7 @@ std::int64_t DataLoader::State::start() {
     fail(ErrorKind::memory, "data loader: cannot start a thread: ", error.what());
   }
   ++next_epoch;
+  ++begun;
   return first;
 }
 
@@ -234,8 +246,8 @@ void DataLoader::State::produce(std::int64_t epoch, std::int64_t first) {
 }
 
 void DataLoader::State::order_samples(std::int64_t epoch) {
-  std::iota(order_.begin(), order_.end(), 0);
   if (!options.shuffle) return;
+  std::iota(order_.begin(), order_.end(), 0);
   graft::shuffle(order_.begin(), order_.end(),
                  Philox(seed(), kOrderStream | static_cast<std::uint64_t>(epoch)));
 }
@@ -252,7 +264,7 @@ Range DataLoader::State::range_of(std::int64_t index) const {
 
 void DataLoader::State::fill(const Batch& batch, std::int64_t first, std::int64_t epoch) const {
   for (std::int64_t i = 0; i < batch.size; ++i) {
-    const std::int64_t sample = at(order_, first + i);
+    const std::int64_t sample = options.shuffle ? at(order_, first + i) : first + i;
     const SampleRow row(batch, i);
     dataset->read(sample, row);
     if (!options.transforms.empty()) transform(row, sample, epoch);
@@ -279,9 +291,14 @@ void DataLoader::State::check_label(const SampleRow& row, std::int64_t sample) c
 }
 
 DataLoader::Iterator::Iterator(State* state, std::int64_t first)
-    : state_(state), index_(first), batch_(state->wait(first)) {}
+    : state_(state), begun_(state->begun), index_(first), batch_(state->wait(first)) {}
 
 DataLoader::Iterator& DataLoader::Iterator::operator++() {
+  if (begun_ != state_->begun) {
+    fail(ErrorKind::argument,
+         "data loader: another epoch has begun since this one, and its batches ",
+         "have taken the place of this one's: use a second DataLoader within an epoch");
+  }
   ++index_;
   state_->release(index_);
   batch_ = state_->wait(index_);

@@ -68,6 +68,7 @@ class DataLoader {
     Iterator(State* state, std::int64_t first);
 
     State* state_;
+    std::int64_t begun_;  // how many had been begun with it
     std::int64_t index_;
     const Batch* batch_ = nullptr;
   };
@@ -80,7 +81,8 @@ class DataLoader {
   DataLoader(DataLoader&& other) noexcept;
   DataLoader& operator=(DataLoader&& other) noexcept;
 
-  /// Ends an epoch that is still going on and starts the next.
+  /// Ends an epoch that is still going on and starts the next: iterators of the one before then
+  /// throw Error{argument} at their next step.
   Iterator begin();
   std::default_sentinel_t end() const { return {}; }
 

@@ -27,6 +27,9 @@ struct StepReport {
   /// Predictions that the accuracy counts: none for losses without classes, or where all targets
   /// are those of `Loss::ignore_index`.
   std::int64_t judged = 0;
+  /// What the loss counts for among those of other batches (LossMean). 0 where no target counts:
+  /// the loss is NaN then, and the batch has changed nothing but running statistics.
+  double weight = 0.0;
 };
 
 /// What one epoch did.

@@ -16,6 +16,11 @@ void mark_variables(TrainableModel& made, const TrainOptions& options) {
   Graph& graph = made.model.graph();
   const Graph* const file = &made.file.graph();
   std::vector<std::string> names = options.parameters;
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
+    fail(ErrorKind::argument, "parameter '", *twice, "' is named twice");
+  }
+  names = options.parameters;
   std::erase_if(names, [&](const std::string& name) {
     return std::ranges::find(made.trained.ties, name, &Tie::follower) != made.trained.ties.end();
   });

@@ -151,16 +151,18 @@ void average(const std::vector<Tensor>& tensors, Communicator& ranks) {
 }
 
 StepReport over_ranks(const StepReport& report, Communicator& ranks) {
-  const auto samples = static_cast<double>(report.samples);
   const auto judged = static_cast<double>(report.judged);
   const double correct = report.accuracy.value_or(0.0) * judged;
-  std::array<double, 4> sums{report.loss * samples, samples, correct, judged};
+  const double loss = report.weight > 0.0 ? report.loss * report.weight : 0.0;
+  std::array<double, 5> sums{loss, report.weight, static_cast<double>(report.samples), correct,
+                             judged};
   ranks.all_reduce(sums);
   StepReport joint;
-  joint.samples = static_cast<std::int64_t>(sums[1]);
   joint.loss = sums[0] / sums[1];
-  joint.judged = static_cast<std::int64_t>(sums[3]);
-  if (joint.judged > 0) joint.accuracy = sums[2] / sums[3];
+  joint.weight = sums[1];
+  joint.samples = static_cast<std::int64_t>(sums[2]);
+  joint.judged = static_cast<std::int64_t>(sums[4]);
+  if (joint.judged > 0) joint.accuracy = sums[3] / sums[4];
   return joint;
 }
 

@@ -27,7 +27,7 @@ struct Sums {
 
   template <class Started>
   void add(const Loss& of, const Started& batch) {
-    loss.add(of, batch.step.loss(), batch.samples, batch.judged);
+    loss.add(of, batch.step.loss(), batch.weight);
     samples += batch.samples;
     correct += static_cast<double>(batch.step.correct().value_or(0));
     judged += static_cast<double>(batch.judged);
@@ -45,13 +45,11 @@ Tensor without_ignored(const Loss& loss, const Tensor& target) {
 
 }  // namespace
 
-void LossMean::add(const Loss& loss, double of_batch, std::int64_t samples, std::int64_t judged) {
-  const bool is_one = loss.parts.empty() && !loss.joint;
-  const bool is_sum = is_one && loss.reduction == Reduction::sum;
-  const bool is_of_targets = is_one && has_class_targets(loss);
-  const auto counted = static_cast<double>(is_of_targets && !is_sum ? judged : samples);
-  sum += is_sum ? of_batch : of_batch * counted;
-  weight += counted;
+void LossMean::add(const Loss& loss, double of_batch, double of_weight) {
+  if (!(of_weight > 0.0)) return;
+  const bool is_sum = loss.parts.empty() && !loss.joint && loss.reduction == Reduction::sum;
+  sum += is_sum ? of_batch : of_batch * of_weight;
+  weight += of_weight;
 }
 
 struct Evaluator::State {
@@ -62,6 +60,7 @@ struct Evaluator::State {
     StartedStep step;
     std::int64_t samples;
     std::int64_t judged;
+    double weight;  // of its loss
   };
   std::vector<Compiled> plans;
   std::shared_ptr<SharedConstants> constants = std::make_shared<SharedConstants>();
@@ -105,8 +104,10 @@ Evaluator::State::Started Evaluator::State::start(const Batch& batch) {
   const Tensor seen =
       has_metrics && has_classes ? without_ignored(options.loss, batch.target) : batch.target;
   for (const auto& metric : metrics) metric->add(plan.output(1), seen, axis);
-  return {late_numbers.take(plan, planned.counts_correct, options, batch.target), batch.size,
-          has_classes ? count_judged(options.loss, batch.target) : 0};
+  const std::int64_t samples = sample_count(batch);
+  return {late_numbers.take(plan, planned.counts_correct, options, batch.target), samples,
+          has_classes ? count_judged(options.loss, batch.target) : 0,
+          mean_weight(options.loss, batch.target, samples)};
 }
 
 bool Evaluator::State::may_add_late() const {
@@ -114,7 +115,7 @@ bool Evaluator::State::may_add_late() const {
 }
 
 Evaluation Evaluator::State::means(const Sums& sums) const {
-  Evaluation result{.loss = sums.loss.value(), .samples = sums.samples};
+  Evaluation result{.loss = sums.loss.value(), .samples = sums.samples, .weight = sums.loss.weight};
   result.judged = static_cast<std::int64_t>(sums.judged);
   if (sums.judged > 0.0) result.accuracy = sums.correct / sums.judged;
   for (const auto& metric : metrics) {
@@ -175,6 +176,7 @@ Evaluator::Evaluator(Evaluator&&) noexcept = default;
 Evaluator& Evaluator::operator=(Evaluator&&) noexcept = default;
 
 void Evaluator::add_metric(std::shared_ptr<Metric> metric) {
+  if (metric == nullptr) fail(ErrorKind::argument, "the metric to add is null");
   state_->metrics.push_back(std::move(metric));
 }
 

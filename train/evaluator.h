@@ -17,14 +17,15 @@ namespace graft {
 
 class Model;
 
-/// The loss of several batches as if they had been one: means over targets are weighed by the
-/// targets that count, other means by the samples; sums are added and divided by the samples.
+/// The loss of several batches as if they had been one: means are weighed by what they divide by
+/// (mean_weight), and one over nothing, which is NaN, adds nothing; sums are added and divided by
+/// the samples. Of losses of several parts the means are weighed by the samples.
 struct LossMean {
   double sum = 0.0;
   double weight = 0.0;
 
-  /// `judged`: how many targets count, of losses with class targets.
-  void add(const Loss& loss, double of_batch, std::int64_t samples, std::int64_t judged);
+  /// `of_weight`: what mean_weight says of the batch.
+  void add(const Loss& loss, double of_batch, double of_weight);
   /// 0 without a batch.
   double value() const { return weight > 0.0 ? sum / weight : 0.0; }
 };
@@ -38,6 +39,8 @@ struct Evaluation {
   std::int64_t samples = 0;
   /// Targets that the accuracy counts.
   std::int64_t judged = 0;
+  /// What the loss counts for among those of other data (LossMean).
+  double weight = 0.0;
   /// What further metrics say, by their names.
   std::vector<std::pair<std::string, double>> metrics = {};
 };
@@ -56,7 +59,9 @@ struct EvaluatorOptions {
   std::shared_ptr<Communicator> communicator = nullptr;
 };
 
-/// Measures a model in inference form on data. Shares the model's weights.
+/// Measures a model in inference form on data. Shares the model's weights; of one that is trained
+/// meanwhile EvaluatorOptions::parameters must name what trains, or the results are of neither the
+/// old weights nor the new.
 class Evaluator {
  public:
   /// Throws Error{unsupported} that lists the ops that Graft does not know, Error{argument} if the

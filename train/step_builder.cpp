@@ -149,7 +149,8 @@ void StepBuilder::add_gradients(const std::vector<std::string>& parameters) {
   }
   if (parameters_.empty()) {
     fail(ErrorKind::argument, "output '", graph_->outputs()[1]->name(),
-         "' depends on none of the parameters that train");
+         "' depends on none of the parameters that train, or its loss does by ops that have no "
+         "gradient");
   }
 }
 

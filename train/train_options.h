@@ -95,9 +95,9 @@ struct TrainOptions {
   /// before it is written then shows. For tests; slow.
   bool poison = false;
   /// Looks at what each node of a step makes, and throws Error{numeric} at the first NaN, or at the
-  /// end of a step whose loss or update is infinite, or NaN because the data or the weights are: the
-  /// text names the node that made it, or the value that was given, and the range of what was read.
-  /// What the step has updated by then stays. To look for mistakes; slow.
+  /// end of a step whose loss or update is infinite, or NaN because the data or the weights are:
+  /// the text names the node that made it, or the value that was given, and the range of what was
+  /// read. What the step has updated by then stays. To look for mistakes; slow.
   bool debug_nan = false;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 void add(const Loss& loss, const StepReport& step, RunPosition& position) {
   ++position.batch;
-  position.loss.add(loss, step.loss, step.samples, step.judged);
+  position.loss.add(loss, step.loss, step.weight);
   position.correct += step.accuracy.value_or(0.0) * static_cast<double>(step.judged);
   position.judged += step.judged;
   position.samples += step.samples;
@@ -109,16 +109,19 @@ Trainer::Started Trainer::start(const Batch& batch) {
   StartedStep step = batch.further_targets.empty() ? step_.start(batch.inputs, batch.target)
                                                    : step_.start(batch.inputs, targets_of(batch));
   const std::int64_t judged = has_class_targets(loss_) ? count_judged(loss_, batch.target) : 0;
-  return {std::move(step), batch.size, judged, step_.updates(), rate, is_untrained};
+  const std::int64_t samples = sample_count(batch);
+  const double weight = mean_weight(loss_, batch.target, samples);
+  return {std::move(step), samples, judged, weight, step_.updates(), rate, is_untrained};
 }
 
 StepReport Trainer::finish(const Started& started, const Run* run) const {
   StepReport report{.loss = started.step.loss(),
                     .accuracy = share(started.step.correct(), started.judged),
                     .samples = started.samples,
-                    .judged = started.judged};
+                    .judged = started.judged,
+                    .weight = started.weight};
   if (ranks_->size() > 1) report = over_ranks(report, *ranks_);
-  if (!std::isfinite(report.loss)) {
+  if (report.weight > 0.0 && !std::isfinite(report.loss)) {
     const std::string place = run == nullptr
                                   ? ""
                                   : text(" (epoch ", run->position.epoch + 1, ", batch ",
@@ -136,6 +139,9 @@ StepReport Trainer::finish(const Started& started, const Run* run) const {
 std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& options) {
   if (options.epochs < 0) {
     fail(ErrorKind::argument, "epochs is ", options.epochs, ", wanted at least 0");
+  }
+  if (std::ranges::find(options.callbacks, nullptr) != options.callbacks.end()) {
+    fail(ErrorKind::argument, "a callback is null");
   }
   if (total_updates_ == 0) {
     const std::int64_t more = checked_multiply(options.epochs, loader.batches()) / accumulate_;

@@ -58,6 +58,7 @@ class Trainer {
     StartedStep step;
     std::int64_t samples;
     std::int64_t judged;   // predictions that count, of class losses
+    double weight;         // of the loss (StepReport)
     std::int64_t updates;  // with it
     double rate;
     bool is_untrained;

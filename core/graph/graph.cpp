@@ -112,11 +112,15 @@ Value* Graph::add_initializer(std::string_view value_name, Tensor tensor) {
 }
 
 void Graph::add_output(Value* value) {
+  if (value == nullptr) fail(ErrorKind::argument, "graph '", name, "': the output to add is null");
   outputs_.push_back(value);
   ++value->output_count_;
 }
 
 void Graph::set_outputs(const std::vector<Value*>& values) {
+  if (std::ranges::find(values, nullptr) != values.end()) {
+    fail(ErrorKind::argument, "graph '", name, "': an output is null");
+  }
   for (Value* value : outputs_) --value->output_count_;
   outputs_.clear();
   for (Value* value : values) add_output(value);

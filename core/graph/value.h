@@ -90,8 +90,9 @@ class Value {
   bool is_initializer() const { return initializer_.defined(); }
   /// Not defined unless this is an initializer.
   const Tensor& initializer() const { return initializer_; }
-  /// Replaces the initializer's tensor handle. Throws Error{argument} if this is not one, or if
-  /// type or shape differ.
+  /// Replaces the initializer's tensor handle. Sessions and training steps that exist keep the one
+  /// before: to change what they read, write into its tensor (Tensor::copy_from). Throws
+  /// Error{argument} if this is not an initializer, or if type or shape differ.
   void set_initializer(Tensor tensor);
 
   /// Given by io where a file is read; what takes a value's place takes over its role.

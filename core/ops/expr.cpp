@@ -2,7 +2,9 @@
 
 #include <numeric>
 
+#include "core/base/closest.h"
 #include "core/ops/builder.h"
+#include "core/ops/registry.h"
 
 namespace graft {
 namespace {
@@ -12,6 +14,16 @@ Builder& builder_of(const std::vector<Expr>& inputs) {
     if (input) return input.builder();
   }
   fail(ErrorKind::argument, "an op needs at least one operand to be built");
+}
+
+[[noreturn]] void refuse_unknown(std::string_view op) {
+  std::vector<std::string_view> known;
+  for (const OpDef& def : OpRegistry::instance().all()) {
+    if (def.domain.empty()) known.push_back(def.name);
+  }
+  const std::vector<std::string> close = closest(op, known);
+  fail(ErrorKind::unsupported, "no op is called '", op, "'",
+       close.empty() ? "" : "; close names: " + quoted_list(close));
 }
 
 Expr scalar_call(std::string_view op, const Expr& a, double b) {
@@ -32,6 +44,7 @@ std::vector<Expr> call_multi(std::string_view op, std::string_view domain,
 }
 
 Expr call(std::string_view op, const std::vector<Expr>& inputs, Attributes attributes) {
+  if (OpRegistry::instance().find(op) == nullptr) refuse_unknown(op);
   return call_multi(op, "", inputs, 1, std::move(attributes)).front();
 }
 

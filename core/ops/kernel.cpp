@@ -86,7 +86,19 @@ Kernel make_kernel(const KernelDef& def, KernelRequest& request) {
   return run ? elementwise_kernel(request, std::move(run)) : Kernel();
 }
 
-/// Kernels would count rows of nothing, and ask for memory by them: [2^40, 0] has many.
+/// Nothing where there is nothing to do. A factory counts rows of no element, and asks for memory
+/// by them, or refuses their number: [2^40, 0] has many.
+Kernel make_nothing(const KernelDef& def, KernelRequest& request) {
+  const Kernel nothing = [](const KernelArgs&) {};
+  try {
+    const bool takes = static_cast<bool>(make_kernel(def, request));
+    request.need_workspace(0);
+    return takes ? nothing : Kernel();
+  } catch (const Error&) {
+    return nothing;
+  }
+}
+
 bool computes_nothing(const KernelRequest& request) {
   bool has_output = false;
   for (int i = 0; i < request.output_count(); ++i) {
@@ -97,20 +109,16 @@ bool computes_nothing(const KernelRequest& request) {
   return has_output;
 }
 
-/// Calls use(kernel) for each candidate that takes the node, until it returns true. No candidate is
-/// asked where nothing is to be computed.
+/// Calls use(kernel) for each candidate that takes the node, until it returns true.
 template <class Use>
 void for_each_kernel(const Node& node, Device& device, Use&& use) {
   KernelRequest request(node, device);
-  if (computes_nothing(request)) {
-    use(PreparedKernel{[](const KernelArgs&) {}, "nothing"});
-    return;
-  }
+  const bool does_nothing = computes_nothing(request);
   for (const KernelDef& def :
        KernelRegistry::instance().find(device.kind(), node.op_type(), node.domain())) {
     request.need_workspace(0);  // what a candidate asked for that then did not take the node
     if (request.has_channels_last() && !def.knows_layouts) continue;
-    Kernel kernel = make_kernel(def, request);
+    Kernel kernel = does_nothing ? make_nothing(def, request) : make_kernel(def, request);
     if (kernel && use(PreparedKernel{std::move(kernel), def.name, request.workspace_bytes()})) {
       return;
     }

@@ -33,8 +33,9 @@ struct PlanOptions {
   /// Fills memory with NaN bits before each run and as soon as it is dead: a value that is read
   /// before it is written then shows. For tests; slow.
   bool poison = false;
-  /// Looks at what each node makes, and stops at the first NaN, naming the node, or where a NaN that
-  /// was given reaches a result (NanWatch). To look for mistakes; slow. Nodes are not joined into chains then.
+  /// Looks at what each node makes, and stops at the first NaN, naming the node, or where a NaN
+  /// that was given reaches a result (NanWatch). To look for mistakes; slow. Nodes are not joined
+  /// into chains then.
   bool debug_nan = false;
   /// Joins element-wise nodes (passes::fuse_chains). The results are the same without.
   bool fuses_chains = true;

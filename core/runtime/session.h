@@ -23,10 +23,12 @@ struct SessionOptions {
   std::vector<std::string> outputs{};
 };
 
-/// Inference: runs a model as it is in memory, sharing its weights. Plans are built for each new
-/// set of input shapes and kept; where a shape depends on data (NonZero, the target of a Reshape
-/// that is computed or given as an input, a Loop), what follows is planned once it is known. Safe
-/// to use from several threads; runs take turns, but for bound ones.
+/// Inference: runs a model as it is in memory, sharing its weights. What follows from weights alone
+/// is computed once: of a model that is trained meanwhile a Session needs
+/// SessionOptions::weights_change, or its results are of neither the old weights nor the new. Plans
+/// are built for each new set of input shapes and kept; where a shape depends on data (NonZero, the
+/// target of a Reshape that is computed or given as an input, a Loop), what follows is planned once
+/// it is known. Safe to use from several threads; runs take turns, but for bound ones.
 class Session {
  public:
   /// Copies the graph. Throws Error{unsupported} that lists the ops that Graft does not know, and

@@ -45,7 +45,7 @@ Shape joined_shape(std::span<const Tensor> tensors, int axis) {
     if (tensor.dtype() != first.dtype()) {
       fail(ErrorKind::type, "cannot join ", first, " and ", tensor);
     }
-    if (tensor.rank() != first.rank() || axis >= tensor.rank() ||
+    if (tensor.rank() != first.rank() || axis < 0 || axis >= tensor.rank() ||
         with_dim(tensor.shape(), axis, 0) != with_dim(first.shape(), axis, 0)) {
       fail(ErrorKind::shape, "cannot join ", first, " and ", tensor, " along axis ", axis);
     }
@@ -69,9 +69,23 @@ Tensor concat_strings(std::span<const Tensor> tensors, const Shape& shape, int a
   return Tensor::from_strings(shape, std::move(values));
 }
 
+void check_part(const Tensor& tensor, int axis, std::int64_t start, std::int64_t length) {
+  if (!tensor.defined()) fail(ErrorKind::argument, "cannot cut: there is no tensor");
+  if (axis < 0 || axis >= tensor.rank()) {
+    fail(ErrorKind::shape, "cannot cut ", tensor, " along axis ", axis, ", wanted 0 to ",
+         tensor.rank() - 1);
+  }
+  const std::int64_t entries = tensor.shape()[axis];
+  if (start < 0 || length < 0 || start > entries || length > entries - start) {
+    fail(ErrorKind::shape, "cannot take ", length, " entries from ", start, " on of the ", entries,
+         " along axis ", axis, " of ", tensor);
+  }
+}
+
 }  // namespace
 
 Tensor narrow(const Tensor& tensor, int axis, std::int64_t start, std::int64_t length) {
+  check_part(tensor, axis, start, length);
   const Shape shape = with_dim(tensor.shape(), axis, length);
   if (tensor.dtype() == DType::string) {
     std::vector<std::string> values;
@@ -99,9 +113,10 @@ void check_entries(const Tensor& tensor, int axis) {
 }
 
 Tensor select(const Tensor& tensor, int axis, std::int64_t index) {
+  const Tensor entry = narrow(tensor, axis, index, 1);
   std::vector<std::int64_t> dims = tensor.shape().dims();
   dims.erase(dims.begin() + axis);
-  return narrow(tensor, axis, index, 1).reshaped(Shape(std::move(dims)));
+  return entry.reshaped(Shape(std::move(dims)));
 }
 
 Tensor concat(std::span<const Tensor> tensors, int axis) {

@@ -8,9 +8,10 @@
 namespace graft {
 
 // Cuts and joins of tensors on the CPU, strings included: for what runs between plans. All results
-// are copies. Throw Error{unsupported} for types of less than a byte.
+// are copies. Throw Error{unsupported} for types of less than a byte, Error{shape} for an axis that
+// is not in [0, rank) or entries that are not there, Error{argument} for a tensor of nothing.
 
-/// `length` entries of `axis` from `start` on. All must lie within the tensor.
+/// `length` entries of `axis` from `start` on.
 Tensor narrow(const Tensor& tensor, int axis, std::int64_t start, std::int64_t length);
 
 /// Entry `index` of `axis`; the axis goes.

@@ -212,13 +212,11 @@ void bind_loss_mean(nb::class_<HeldTrainer>& trainer) {
   trainer
       .def("add_loss",
            [](const HeldTrainer& held, LossMean& mean, const StepReport& step) {
-             mean.add(held.loss(), step.loss, step.samples, step.judged);
+             mean.add(held.loss(), step.loss, step.weight);
            })
-      .def("add_loss", [](const HeldTrainer& held, LossMean& mean, const Evaluation& batch) {
-        LossMean one;  // whose loss is a mean already
-        one.add(held.loss(), 0.0, batch.samples, batch.judged);
-        mean.sum += batch.loss * one.weight;
-        mean.weight += one.weight;
+      .def("add_loss", [](const HeldTrainer&, LossMean& mean, const Evaluation& batch) {
+        mean.sum += batch.loss * batch.weight;  // whose loss is a mean already
+        mean.weight += batch.weight;
       });
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -42,6 +43,27 @@ bool takes(const std::string& spec) {
     return true;
   } catch (const Error&) {
     return false;
+  }
+}
+
+/// As loss_from_spec refuses them.
+TEST(LossSettings, OfAProgramsOwnAreChecked) {
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<Loss> refused{huber(-1), huber(0),         huber(kNaN),     huber(kInfinity),
+                            kl(0),     kl(-1),           arcface(4, 1),   arcface(0.5F, -1),
+                            focal(7),  focal(0.25F, -3), cross_entropy(1)};
+  for (const float weight : {-2.0F, kNaN}) {
+    refused.push_back(cross_entropy());
+    refused.back().class_weights = {1, weight, 3};
+    refused.push_back(bce_with_logits());
+    refused.back().pos_weight = {weight};
+  }
+  for (const Loss& loss : refused) EXPECT_EQ(built(loss), "") << loss.name;
+  Loss taken = cross_entropy(0.5F);
+  taken.class_weights = {1, 0, 3};
+  for (const Loss& loss : {taken, huber(2), kl(0.5F), arcface(3, 1), focal(1, 0)}) {
+    EXPECT_NE(built(loss), "") << loss.name;
   }
 }
 

@@ -169,6 +169,26 @@ TEST(DataLoader, MovesWhileAnEpochIsGoingOn) {
   EXPECT_THAT(epoch_of(moved), ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
+/// The buffers hold the other epoch's batches by then.
+TEST(DataLoader, AnEpochWithinAnEpochEndsTheFirst) {
+  DataLoader loader(numbered(8), {.batch = 2});
+  auto it = loader.begin();
+  EXPECT_EQ(epoch_of(loader).size(), 8U);
+  expect_error(ErrorKind::argument, "use a second DataLoader within an epoch", [&] { ++it; });
+}
+
+/// Of a data set that makes its samples; only shuffling needs a list of them.
+TEST(DataLoader, TakesDataWithoutAnEnd) {
+  constexpr std::int64_t kEndless = std::int64_t{1} << 62;
+  const auto data = std::make_shared<Failing>(kEndless, kEndless);
+  DataLoader loader(data, {.batch = 2});
+  auto it = loader.begin();
+  ++it;
+  EXPECT_EQ(it->size, 2);
+  expect_error(ErrorKind::memory, "no memory for the order of 4611686018427387904 samples",
+               [&] { DataLoader(data, {.batch = 2, .shuffle = true}); });
+}
+
 TEST(DataLoader, RethrowsAfterTheBatchesBefore) {
   DataLoader loader(std::make_shared<Failing>(20, 9), {.batch = 4});
   for (int epoch = 0; epoch < 2; ++epoch) {

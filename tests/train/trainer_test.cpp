@@ -190,9 +190,9 @@ TEST(Evaluator, TheLossDoesNotDependOnTheBatch) {
   Model model = test::linear_model();
   const auto data = tensor_dataset({{"x", test::random_tensor({7, 2}, 5)}},
                                    {"y", Tensor::from<std::int64_t>({7}, {0, 1, 1, 1, 0, 1, 1})});
-  for (const Reduction reduction : {Reduction::mean, Reduction::sum}) {
+  for (const bool is_sum : {false, true}) {
     Loss loss = cross_entropy();
-    loss.reduction = reduction;
+    loss.reduction = is_sum ? Reduction::sum : Reduction::mean;
     loss.ignore_index = 0;
     const auto measured = [&](std::int64_t batch) {
       DataLoader loader(data, {.batch = batch});
@@ -200,7 +200,47 @@ TEST(Evaluator, TheLossDoesNotDependOnTheBatch) {
     };
     EXPECT_NEAR(measured(2), measured(7), 1e-6);
     EXPECT_NEAR(measured(3), measured(7), 1e-6);
+    EXPECT_NEAR(measured(1), measured(7), 1e-6);  // batches of which no target counts
+    loss.ignore_index = {};
+    loss.class_weights = {0.25F, 3};
+    EXPECT_NEAR(measured(2), measured(7), 1e-6);
+    loss.class_weights = {0, 3};
+    EXPECT_NEAR(measured(1), measured(7), 1e-6);
   }
+}
+
+TEST(Evaluator, ABatchOfAProgramsOwnNeedsNoSize) {
+  Model model = test::linear_model();
+  Batch batch;
+  batch.inputs = {test::random_tensor({3, 2}, 5)};
+  batch.target = test::random_tensor({3, 2}, 6);
+  Evaluator evaluator(model, {.loss = mse()});
+  const Evaluation result = evaluator.run(batch);
+  EXPECT_EQ(result.samples, 3);
+  EXPECT_GT(result.loss, 0);
+  batch.size = -1;
+  EXPECT_THROW(evaluator.run(batch), Error);
+}
+
+TEST(Trainer, ABatchOfWhichNoTargetCountsIsNoFailure) {
+  Model model = test::linear_model();
+  const auto data = tensor_dataset({{"x", test::random_tensor({4, 2}, 5)}},
+                                   {"y", Tensor::from<std::int64_t>({4}, {0, 0, 1, 0})});
+  Loss loss = cross_entropy();
+  loss.ignore_index = 0;
+  Trainer trainer(model, {.loss = loss, .optimizer = SGD{.lr = 0.1F}});
+  DataLoader loader(data, {.batch = 2});
+  const EpochReport report = trainer.fit(loader).front();
+  EXPECT_GT(report.loss, 0);
+  EXPECT_EQ(report.samples, 4);
+}
+
+TEST(Trainer, RefusesNothingInPlaceOfACallback) {
+  Model model = test::linear_model();
+  Trainer trainer(model);
+  DataLoader loader(separable(), {.batch = 4});
+  EXPECT_THROW(trainer.fit(loader, {.callbacks = {nullptr}}), Error);
+  EXPECT_THROW(trainer.add_metric(nullptr), Error);
 }
 
 TEST(Evaluator, MetricsLeaveOutWhatTheLossIgnores) {
