@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "autograd/joint_loss.h"
+#include "core/base/at.h"
 #include "core/ops/builder.h"
 
 namespace graft {
