@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
-#include <numbers>
 
 #include "autograd/joint_loss.h"
+#include "autograd/loss_ranges.h"
 #include "core/base/at.h"
 #include "core/ops/builder.h"
 
@@ -267,28 +266,20 @@ Expr fitting_target(const Loss& loss, const Expr& prediction, const Expr& target
 
 /// Settings as loss_from_spec takes them; those that a loss does not read have their defaults.
 void check_settings(const Loss& loss) {
-  constexpr float kMost = std::numeric_limits<float>::max();
-  const auto want = [&](std::string_view setting, float number, bool holds, std::string_view what) {
-    if (holds && number <= kMost) return;
-    fail(ErrorKind::argument, "loss ", loss.name, ": ", setting, " is ", number, ", wanted ", what);
+  const auto want = [&](std::string_view setting, float number, const SettingRange& range) {
+    if (range.holds(number)) return;
+    fail(ErrorKind::argument, "loss ", loss.name, ": ", setting, " is ", number, ", wanted ",
+         range.wanted);
   };
-  const float smoothing = loss.label_smoothing;
-  want("label_smoothing", smoothing, smoothing >= 0 && smoothing < 1, "a number from 0 to below 1");
-  want("alpha", loss.alpha, loss.alpha >= 0 && loss.alpha <= 1, "a number from 0 to 1");
-  want("gamma", loss.gamma, loss.gamma >= 0, "a number of at least 0");
-  want("temperature", loss.temperature, loss.temperature > 0, "a number above 0");
-  want("delta", loss.delta, loss.delta > 0, "a number above 0");
-  want("scale", loss.scale, loss.scale > 0, "a number above 0");
-  const bool is_angle = loss.name == "arcface";
-  want("margin", loss.margin,
-       loss.margin >= 0 && (!is_angle || loss.margin < std::numbers::pi_v<float>),
-       is_angle ? "an angle from 0 to below pi" : "a number of at least 0");
-  for (const float weight : loss.class_weights) {
-    want("a class weight", weight, weight >= 0, "a number of at least 0");
-  }
-  for (const float weight : loss.pos_weight) {
-    want("pos_weight", weight, weight >= 0, "a number of at least 0");
-  }
+  want("label_smoothing", loss.label_smoothing, kBelowOne);
+  want("alpha", loss.alpha, kToOne);
+  want("gamma", loss.gamma, kFromZero);
+  want("temperature", loss.temperature, kAboveZero);
+  want("delta", loss.delta, kAboveZero);
+  want("scale", loss.scale, kAboveZero);
+  want("margin", loss.margin, loss.name == "arcface" ? kAngle : kFromZero);
+  for (const float weight : loss.class_weights) want("a class weight", weight, kFromZero);
+  for (const float weight : loss.pos_weight) want("pos_weight", weight, kFromZero);
 }
 
 }  // namespace
@@ -369,8 +360,7 @@ double mean_weight(const Loss& loss, const Tensor& target, std::int64_t samples)
   if (!is_one || !has_class_targets(loss) || loss.reduction == Reduction::sum) {
     return static_cast<double>(samples);
   }
-  const std::int64_t counted = count_judged(loss, target);
-  if (loss.class_weights.empty()) return static_cast<double>(counted);
+  if (loss.class_weights.empty()) return static_cast<double>(count_judged(loss, target));
   const Tensor host = target.to(cpu());
   double weight = 0.0;
   for (const std::int64_t label : host.values<const std::int64_t>()) {

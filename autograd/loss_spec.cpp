@@ -2,9 +2,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "autograd/joint_loss.h"
+#include "autograd/loss_ranges.h"
 #include "core/base/error.h"
 
 namespace graft {
@@ -34,9 +34,9 @@ T parse(const Setting& setting, std::string_view part, std::string_view wanted) 
   return number;
 }
 
-float number(const Setting& setting, float least, float most, std::string_view wanted) {
-  const auto found = parse<float>(setting, setting.value, wanted);
-  if (found < least || found > most) refuse(setting, wanted);
+float number(const Setting& setting, const SettingRange& range) {
+  const auto found = parse<float>(setting, setting.value, range.wanted);
+  if (!range.holds(found)) refuse(setting, range.wanted);
   return found;
 }
 
@@ -67,16 +67,11 @@ struct Key {
   void (*set)(Loss& loss, const Setting& setting);
 };
 
-constexpr float kBelowOne = 0x1.fffffep-1F;
-constexpr float kAny = std::numeric_limits<float>::max();
 constexpr std::string_view kClasses = " cross_entropy token_cross_entropy nll arcface ";
-constexpr float kPi = 3.1415925F;
 
 constexpr std::array<Key, 13> kKeys{{
     {"label_smoothing", "NUMBER", " cross_entropy token_cross_entropy ",
-     [](Loss& loss, const Setting& setting) {
-       loss.label_smoothing = number(setting, 0.0F, kBelowOne, "a number from 0 to below 1");
-     }},
+     [](Loss& loss, const Setting& setting) { loss.label_smoothing = number(setting, kBelowOne); }},
     {"ignore_index", "CLASS", kClasses,
      [](Loss& loss, const Setting& setting) {
        loss.ignore_index = parse<std::int64_t>(setting, setting.value, "a whole number");
@@ -86,31 +81,19 @@ constexpr std::array<Key, 13> kKeys{{
     {"pos_weight", "W[,W...]", " bce_with_logits ",
      [](Loss& loss, const Setting& setting) { loss.pos_weight = weights(setting); }},
     {"alpha", "NUMBER", " focal ",
-     [](Loss& loss, const Setting& setting) {
-       loss.alpha = number(setting, 0.0F, 1.0F, "a number from 0 to 1");
-     }},
+     [](Loss& loss, const Setting& setting) { loss.alpha = number(setting, kToOne); }},
     {"gamma", "NUMBER", " focal ",
-     [](Loss& loss, const Setting& setting) {
-       loss.gamma = number(setting, 0.0F, kAny, "a number of at least 0");
-     }},
+     [](Loss& loss, const Setting& setting) { loss.gamma = number(setting, kFromZero); }},
     {"temperature", "NUMBER", " kl ",
-     [](Loss& loss, const Setting& setting) {
-       loss.temperature = number(setting, 1e-30F, kAny, "a number above 0");
-     }},
+     [](Loss& loss, const Setting& setting) { loss.temperature = number(setting, kAboveZero); }},
     {"delta", "NUMBER", " huber ",
-     [](Loss& loss, const Setting& setting) {
-       loss.delta = number(setting, 1e-30F, kAny, "a number above 0");
-     }},
+     [](Loss& loss, const Setting& setting) { loss.delta = number(setting, kAboveZero); }},
     {"margin", "NUMBER", " arcface triplet ",
      [](Loss& loss, const Setting& setting) {
-       const bool is_angle = loss.name == "arcface";
-       loss.margin = number(setting, 0.0F, is_angle ? kPi : kAny,
-                            is_angle ? "an angle from 0 to below pi" : "a number of at least 0");
+       loss.margin = number(setting, loss.name == "arcface" ? kAngle : kFromZero);
      }},
     {"scale", "NUMBER", " arcface ",
-     [](Loss& loss, const Setting& setting) {
-       loss.scale = number(setting, 1e-30F, kAny, "a number above 0");
-     }},
+     [](Loss& loss, const Setting& setting) { loss.scale = number(setting, kAboveZero); }},
     {"blank", "CLASS", " ctc ",
      [](Loss& loss, const Setting& setting) {
        loss.blank = parse<std::int64_t>(setting, setting.value, "a class index");

@@ -12,10 +12,6 @@ install(TARGETS ${graft_installed} EXPORT graftTargets
 install(EXPORT graftTargets NAMESPACE graft:: DESTINATION lib/cmake/graft COMPONENT development)
 if(GRAFT_ONEDNN)
   install(PROGRAMS "${graft_onednn_file}" DESTINATION lib/graft COMPONENT runtime)
-  # -ldnnl of graft.pc: what CMake makes of pkg-config's words looks for this name alone.
-  file(CREATE_LINK libdnnl.so.3 "${PROJECT_BINARY_DIR}/lib/graft/libdnnl.so" SYMBOLIC)
-  install(FILES "${PROJECT_BINARY_DIR}/lib/graft/libdnnl.so" DESTINATION lib/graft
-          COMPONENT development)
 endif()
 
 # libgraft.so has all within, or names what it needs of the system.

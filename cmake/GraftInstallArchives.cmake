@@ -27,6 +27,10 @@ foreach(library IN LISTS graft_from_top graft_archives graft_not_bundled)
   string(APPEND graft_pkgconfig_libraries " -l${library}")
 endforeach()
 if(GRAFT_ONEDNN)
+  # -ldnnl of graft.pc: what CMake makes of pkg-config's words looks for this name alone.
+  file(CREATE_LINK libdnnl.so.3 "${PROJECT_BINARY_DIR}/lib/graft/libdnnl.so" SYMBOLIC)
+  install(FILES "${PROJECT_BINARY_DIR}/lib/graft/libdnnl.so" DESTINATION lib/graft
+          COMPONENT development)
   string(APPEND graft_pkgconfig_libraries
          " -Wl,-u,gft_get_num_threads -L\${libdir}/graft -ldnnl -Wl,-rpath,\${libdir}/graft")
 endif()

@@ -28,7 +28,7 @@ struct StepReport {
   /// are those of `Loss::ignore_index`.
   std::int64_t judged = 0;
   /// What the loss counts for among those of other batches (LossMean). 0 where no target counts:
-  /// the loss is NaN then, and the batch has changed nothing but running statistics.
+  /// the loss is NaN then, and its gradients are 0.
   double weight = 0.0;
 };
 

@@ -11,16 +11,19 @@
 namespace graft {
 namespace {
 
+void refuse_repeats(std::vector<std::string> parameters) {
+  std::ranges::sort(parameters);
+  if (const auto twice = std::ranges::adjacent_find(parameters); twice != parameters.end()) {
+    fail(ErrorKind::argument, "parameter '", *twice, "' is named twice");
+  }
+}
+
 /// Marks what changes between runs, beside the statistics that train_mode marks.
 void mark_variables(TrainableModel& made, const TrainOptions& options) {
   Graph& graph = made.model.graph();
   const Graph* const file = &made.file.graph();
+  refuse_repeats(options.parameters);
   std::vector<std::string> names = options.parameters;
-  std::ranges::sort(names);
-  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
-    fail(ErrorKind::argument, "parameter '", *twice, "' is named twice");
-  }
-  names = options.parameters;
   std::erase_if(names, [&](const std::string& name) {
     return std::ranges::find(made.trained.ties, name, &Tie::follower) != made.trained.ties.end();
   });

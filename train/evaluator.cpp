@@ -91,6 +91,7 @@ Compiled& Evaluator::State::planned(const std::vector<Tensor>& inputs, std::size
 
 /// Metrics look at the prediction before another batch takes its place.
 Evaluator::State::Started Evaluator::State::start(const Batch& batch) {
+  const std::int64_t samples = sample_count(batch);  // before metrics have seen it
   const std::vector<Tensor> targets = targets_of(batch);
   std::vector<Tensor> inputs = batch.inputs;
   inputs.insert(inputs.end(), targets.begin(), targets.end());
@@ -104,7 +105,6 @@ Evaluator::State::Started Evaluator::State::start(const Batch& batch) {
   const Tensor seen =
       has_metrics && has_classes ? without_ignored(options.loss, batch.target) : batch.target;
   for (const auto& metric : metrics) metric->add(plan.output(1), seen, axis);
-  const std::int64_t samples = sample_count(batch);
   return {late_numbers.take(plan, planned.counts_correct, options, batch.target), samples,
           has_classes ? count_judged(options.loss, batch.target) : 0,
           mean_weight(options.loss, batch.target, samples)};

@@ -104,12 +104,12 @@ StepReport Trainer::step(const Batch& batch) {
 }
 
 Trainer::Started Trainer::start(const Batch& batch) {
+  const std::int64_t samples = sample_count(batch);  // before the step changes anything
   const bool is_untrained = step_.updates() == 0;
   const double rate = step_.learning_rate();
   StartedStep step = batch.further_targets.empty() ? step_.start(batch.inputs, batch.target)
                                                    : step_.start(batch.inputs, targets_of(batch));
   const std::int64_t judged = has_class_targets(loss_) ? count_judged(loss_, batch.target) : 0;
-  const std::int64_t samples = sample_count(batch);
   const double weight = mean_weight(loss_, batch.target, samples);
   return {std::move(step), samples, judged, weight, step_.updates(), rate, is_untrained};
 }

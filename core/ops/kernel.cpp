@@ -90,13 +90,14 @@ Kernel make_kernel(const KernelDef& def, KernelRequest& request) {
 /// by them, or refuses their number: [2^40, 0] has many.
 Kernel make_nothing(const KernelDef& def, KernelRequest& request) {
   const Kernel nothing = [](const KernelArgs&) {};
+  bool takes = true;
   try {
-    const bool takes = static_cast<bool>(make_kernel(def, request));
-    request.need_workspace(0);
-    return takes ? nothing : Kernel();
+    takes = static_cast<bool>(make_kernel(def, request));
   } catch (const Error&) {
-    return nothing;
+    takes = true;
   }
+  request.need_workspace(0);
+  return takes ? nothing : Kernel();
 }
 
 bool computes_nothing(const KernelRequest& request) {

@@ -42,6 +42,9 @@ class Amendments {
     for (const auto& undo : undo_) undo();
   }
 
+  /// Whether a node is in kUnchecked now.
+  bool has_unchecked() const { return has_unchecked_; }
+
  private:
   template <class Proto>
   void amend_domain(Proto& proto) {
@@ -58,7 +61,7 @@ class Amendments {
         !(is_early || node.op_type() == "SimplifiedLayerNormalization")) {
       return;
     }
-    move_to(kUnchecked, node);
+    move_to(kMicrosoft, node);
   }
 
   /// The checker takes GroupNormalization for deprecated before its scales were one a channel;
@@ -69,6 +72,7 @@ class Amendments {
     const bool is_early = opset_ >= kFirst && opset_ < kOnePerChannel;
     if (is_early && node.domain().empty() && node.op_type() == "GroupNormalization") {
       move_to(kUnchecked, node);
+      has_unchecked_ = true;
     }
   }
 
@@ -105,19 +109,20 @@ class Amendments {
   }
 
   bool is_optimized_ = false;
+  bool has_unchecked_ = false;
   std::int64_t opset_ = 0;
   std::vector<std::function<void()>> undo_;
 };
 
 pb::checker::CheckerContext context_for(const pb::ModelProto& model,
-                                        const std::filesystem::path& folder) {
+                                        const std::filesystem::path& folder, bool has_unchecked) {
   // Before version 4 initializers had to be inputs; runtimes do not insist.
   constexpr std::int64_t kFreeInitializers = 4;
   std::unordered_map<std::string, int> imports;
   for (const auto& import : model.opset_import()) {
     imports[pb::NormalizeDomain(import.domain())] = static_cast<int>(import.version());
   }
-  imports[kUnchecked] = 1;
+  if (has_unchecked) imports[kUnchecked] = 1;
   pb::checker::CheckerContext context;
   context.set_schema_registry(&OpSchemas::instance());
   context.set_ir_version(static_cast<int>(std::max(model.ir_version(), kFreeInitializers)));
@@ -138,7 +143,8 @@ std::string one_line(std::string message) {
 
 void run_checker(pb::ModelProto& model, const std::filesystem::path& folder) {
   const Amendments amendments(model);
-  const pb::checker::CheckerContext context = context_for(model, folder);
+  const pb::checker::CheckerContext context =
+      context_for(model, folder, amendments.has_unchecked());
   const pb::checker::LexicalScopeContext scope;
   try {
     pb::checker::check_graph(model.graph(), context, scope);

@@ -19,21 +19,29 @@ using ::testing::HasSubstr;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// y = log(x w) w2: a NaN where x w is negative, minus infinity where it is zero.
-Model planted() {
+/// Of opset 21, whose output is the value that `make` gives for the input x f32[N,2].
+template <class Make>
+Model net(Make&& make) {
   Model model;
   model.set_opset("", 21);
   Graph& graph = model.graph();
   Builder b(graph);
-  Value* const x = graph.add_input("x", {DType::f32, SymShape{Dim("N"), Dim(2)}});
-  Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, {2, 2}, 1));
-  Value* const v = graph.add_initializer("v", Tensor::full(DType::f32, {2, 1}, 1));
-  Value* const h = b.node("MatMul", "", {x, w}, std::vector<std::string>{"h"})->output();
-  Node* const log = b.node("Log", "", {h}, std::vector<std::string>{"l"});
-  log->set_name("planted_log");
-  Value* const r = b.node("Relu", "", {log->output()}, std::vector<std::string>{"r"})->output();
-  graph.add_output(b.node("MatMul", "", {r, v}, std::vector<std::string>{"y"})->output());
+  graph.add_output(make(b, graph.add_input("x", {DType::f32, SymShape{Dim("N"), Dim(2)}})));
   return model;
+}
+
+/// y = log(x w) w2: a NaN where x w is negative, minus infinity where it is zero.
+Model planted() {
+  return net([](Builder& b, Value* x) {
+    Graph& graph = b.graph();
+    Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, {2, 2}, 1));
+    Value* const v = graph.add_initializer("v", Tensor::full(DType::f32, {2, 1}, 1));
+    Value* const h = b.node("MatMul", "", {x, w}, std::vector<std::string>{"h"})->output();
+    Node* const log = b.node("Log", "", {h}, std::vector<std::string>{"l"});
+    log->set_name("planted_log");
+    Value* const r = b.node("Relu", "", {log->output()}, std::vector<std::string>{"r"})->output();
+    return b.node("MatMul", "", {r, v}, std::vector<std::string>{"y"})->output();
+  });
 }
 
 TrainOptions options(bool debug_nan) {
@@ -95,17 +103,14 @@ TEST(DebugNan, NamesWhatIsGivenAsNaN) {
 
 /// y = where(isnan(x), 0, x) w: what is missing counts as 0.
 Model with_missing() {
-  Model model;
-  model.set_opset("", 21);
-  Graph& graph = model.graph();
-  Builder b(graph);
-  Value* const x = graph.add_input("x", {DType::f32, SymShape{Dim("N"), Dim(2)}});
-  Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, {2, 1}, 1));
-  Value* const zero = graph.add_initializer("zero", Tensor::scalar(0.0F));
-  Value* const missing = b.node("IsNaN", "", {x}, 1)->output();
-  Value* const known = b.node("Where", "", {missing, zero, x}, 1)->output();
-  graph.add_output(b.node("MatMul", "", {known, w}, std::vector<std::string>{"y"})->output());
-  return model;
+  return net([](Builder& b, Value* x) {
+    Graph& graph = b.graph();
+    Value* const w = graph.add_initializer("w", Tensor::full(DType::f32, {2, 1}, 1));
+    Value* const zero = graph.add_initializer("zero", Tensor::scalar(0.0F));
+    Value* const missing = b.node("IsNaN", "", {x}, 1)->output();
+    Value* const known = b.node("Where", "", {missing, zero, x}, 1)->output();
+    return b.node("MatMul", "", {known, w}, std::vector<std::string>{"y"})->output();
+  });
 }
 
 TEST(DebugNan, ANaNThatTheNetTakesIsMeant) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tests/data/test_files.h"
 #include "tests/io/proto/proto_text.h"
 
 namespace graft::testing {
@@ -22,6 +23,16 @@ TEST(Amended, GroupNormalizationOfOpset18) {
       "output { name: 'y' type { tensor_type { elem_type: 1 } } } ";
   expect_round_trip(model_proto("ir_version: 8 opset_import { version: 18 } graph { name: 'g' " +
                                 four + weights + node + "}"));
+}
+
+/// Nor is another model excused by it.
+TEST(Amended, TheDomainForItIsNotImported) {
+  const std::string node =
+      "input { name: 'x' type { tensor_type { elem_type: 1 } } } "
+      "node { op_type: 'Anything' domain: 'graft.unchecked' input: 'x' output: 'y' } "
+      "output { name: 'y' type { tensor_type { elem_type: 1 } } }";
+  expect_error(ErrorKind::model, "No opset import for domain 'graft.unchecked'",
+               [&] { import(graph_model(node)); });
 }
 
 }  // namespace
