@@ -143,6 +143,14 @@ def samplers():
                      [x.detach().numpy(), grid.detach().numpy(), dy], gradients(y, [x, grid], dy),
                      {"mode": {"bilinear": "linear", "bicubic": "cubic"}[mode],
                       "padding_mode": padding, "align_corners": align})
+    # Positions in pixels: as numbers of a grid they are exact enough in f64.
+    places = leaf(uniform("places", (2, 3, 2, 2), -1.5, 5.5))
+    numbers = (2 * places + 1) / torch.tensor([4.0, 5.0], dtype=places.dtype) - 1
+    y = F.grid_sample(x, numbers, "bilinear", "zeros", False)
+    dy = uniform("placesdy", tuple(y.shape))
+    inputs = [x.detach().numpy(), places.detach().numpy()]
+    case("PixelSample", "inside_and_outside", inputs, [y.detach().numpy()])
+    case("GridSampleGrad", "in_pixels", [*inputs, dy], gradients(y, [x, places], dy), {"in_pixels": 1})
     image = leaf(uniform("resize", (1, 2, 4, 5)))
     sizes = Constant(ints(1, 2, 7, 3))
     for name, settings, attributes in (

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "core/ops/builder.h"
 #include "core/ops/f32_twin.h"
 #include "core/ops/kernels/window.h"
@@ -77,24 +75,21 @@ void infer_deform_conv(InferContext& context) {
   context.set_output(0, dtype, y);
 }
 
-/// Where the taps along one axis read without offsets, as the numbers of a grid: `count` taps by
-/// `output` places, reshaped to `dims`.
+/// The elements that the taps along one axis read without offsets: taps by places of the output,
+/// reshaped to `dims`.
 Expr base_positions(const Expr& like, const WindowAxis& axis, const Shape& dims) {
   std::vector<double> values;
   for (std::int64_t tap = 0; tap < axis.kernel; ++tap) {
     for (std::int64_t o = 0; o < axis.output; ++o) {
-      values.push_back(static_cast<double>(2 * axis.position(o, tap) + 1) /
-                           static_cast<double>(axis.input) -
-                       1.0);
+      values.push_back(static_cast<double>(axis.position(o, tap)));
     }
   }
   const Tensor tensor = Tensor::from(dims, values).cast(like.dtype());
   return like.builder().expr(like.builder().constant(tensor));
 }
 
-/// Samples each tap of each window by GridSample, then multiplies the columns with the weights. In
-/// f32 where types have 16 bits, in which positions in an image have no room beside their
-/// fractions.
+/// Samples each tap of each window, then multiplies the columns with the weights. In f32 where
+/// types have 16 bits, in which positions in an image have no room beside their fractions.
 std::vector<Expr> expand_deform_conv(const Node& node, Builder& builder) {
   const auto input = [&](int i) {
     return node.input(i) == nullptr ? Expr() : widened(builder.expr(node.input(i)));
@@ -112,19 +107,18 @@ std::vector<Expr> expand_deform_conv(const Node& node, Builder& builder) {
   require_small_table(node, ws[2], ys[2]);
   require_small_table(node, ws[3], ys[3]);
   const Expr offset = reshape(input(2), {images, ws[2], ws[3], 2, ys[2], ys[3]});
-  const auto component = [&](int at, std::int64_t size) {
+  const auto component = [&](int at) {
     const Expr one = call("Gather", {offset, constant_ints(builder, {at})}, {{"axis", 3}});
-    return reshape(one, {images, ws[2], ws[3], ys[2], ys[3]}) *
-           (2.0 / static_cast<double>(std::max<std::int64_t>(size, 1)));
+    return reshape(one, {images, ws[2], ws[3], ys[2], ys[3]});
   };
-  const Expr down = component(0, xs[2]) + base_positions(x, rows, {1, ws[2], 1, ys[2], 1});
-  const Expr right = component(1, xs[3]) + base_positions(x, columns, {1, 1, ws[3], 1, ys[3]});
-  const Expr grid = call(
+  const Expr down = component(0) + base_positions(x, rows, {1, ws[2], 1, ys[2], 1});
+  const Expr right = component(1) + base_positions(x, columns, {1, 1, ws[3], 1, ys[3]});
+  const Expr positions = call(
       "Concat",
       {reshape(right, {images, g.taps, places, 1}), reshape(down, {images, g.taps, places, 1})},
       {{"axis", 3}});
-  Expr samples =
-      call("GridSample", {reshape(x, {images, xs[1] / g.offset_group, xs[2], xs[3]}), grid});
+  Expr samples = call_internal(
+      "PixelSample", {reshape(x, {images, xs[1] / g.offset_group, xs[2], xs[3]}), positions});
   if (input(4)) samples = samples * reshape(input(4), {images, 1, g.taps, places});
   const Expr parts = reshape(samples, {xs[0], g.group, ws[1] * g.taps, places});
   const Expr weights = reshape(input(1), {1, g.group, ws[0] / g.group, ws[1] * g.taps});

@@ -28,6 +28,7 @@ GridSampler::GridSampler(const Node& node) {
          "' is none of zeros, border, reflection");
   }
   align_corners = node.attributes.get_int("align_corners", 0) != 0;
+  in_pixels = node.is("PixelSample", kInternalDomain) || node.attributes.has("in_pixels");
 }
 
 namespace {
@@ -83,13 +84,21 @@ void upgrade_grid_sample(Node& node, std::int64_t from, Builder&) {
   if (mode == "bicubic") node.attributes.set({"mode", "cubic"});
 }
 
-std::vector<Expr> grid_sample_rule(const Gradient& g) {
+std::vector<Expr> sampling_gradients(const Gradient& g, Attributes attributes) {
   Expr grid = g.x(1);
   if (grid.dtype() != g.x().dtype()) grid = cast(grid, g.x().dtype());
-  std::vector<Expr> result =
-      call_multi("GridSampleGrad", kInternalDomain, {g.x(), grid, g.dy()}, 2, g.attributes());
+  std::vector<Expr> result = call_multi("GridSampleGrad", kInternalDomain, {g.x(), grid, g.dy()}, 2,
+                                        std::move(attributes));
   if (g.x(1).dtype() != g.x().dtype()) result[1] = cast(result[1], g.x(1).dtype());
   return result;
+}
+
+std::vector<Expr> grid_sample_rule(const Gradient& g) {
+  return sampling_gradients(g, g.attributes());
+}
+
+std::vector<Expr> pixel_sample_rule(const Gradient& g) {
+  return sampling_gradients(g, {{"in_pixels", 1}});
 }
 
 struct GridSampleCase {
@@ -126,6 +135,11 @@ SampleInput grid_of(const Shape& shape) {
   return {.shape = shape, .low = -1.37, .high = 1.41, .distinct = true};
 }
 
+std::vector<Sample> pixel_sample_samples() {
+  return {{"inside_and_outside",
+           {{{2, 3, 5, 6}}, {.shape = {2, 3, 4, 2}, .low = -1.7, .high = 6.3, .distinct = true}}}};
+}
+
 std::vector<Sample> grid_sample_samples() {
   std::vector<Sample> samples;
   for (const GridSampleCase& c : grid_sample_cases()) {
@@ -144,16 +158,23 @@ std::vector<Sample> grid_sample_grad_samples() {
         {c.name, {{.shape = c.x}, grid_of(c.grid), {.shape = Shape(y)}}, c.attributes, 2});
     samples.back().absolute = 1e-4;  // slopes of an image of 30 elements are large
   }
+  Sample in_pixels = pixel_sample_samples().front();
+  in_pixels.inputs.push_back({.shape = {2, 3, 3, 4}});
+  samples.push_back({"in_pixels", in_pixels.inputs, {{"in_pixels", 1}}, 2});
   return samples;
 }
 
 }  // namespace
 
-/// GridSample, and GridSampleGrad for the image and the grid.
+/// GridSample, and GridSampleGrad for the image and the grid. PixelSample takes positions counted
+/// in pixels, for what knows them exactly: the numbers of a grid, from -1 to 1, lie too far apart
+/// for places within a wide image.
 void register_grid_sample(OpRegistry& registry) {
   const std::vector<AttributeDef> attributes{{"align_corners", AttributeType::integer},
                                              {"mode", AttributeType::text},
                                              {"padding_mode", AttributeType::text}};
+  std::vector<AttributeDef> of_gradient = attributes;
+  of_gradient.push_back({"in_pixels", AttributeType::integer});
   registry.add({.name = "GridSample",
                 .since = {{16}, {20, "modes linear and cubic, volumes"}, {22, "bfloat16"}},
                 .inputs = {{"X"}, {"grid"}},
@@ -163,11 +184,18 @@ void register_grid_sample(OpRegistry& registry) {
                 .upgrade = upgrade_grid_sample,
                 .backward = grid_sample_rule,
                 .samples = grid_sample_samples});
+  registry.add({.name = "PixelSample",
+                .domain = kInternalDomain,
+                .inputs = {{"X"}, {"positions"}},
+                .outputs = {{"Y"}},
+                .infer = infer_grid_sample,
+                .backward = pixel_sample_rule,
+                .samples = pixel_sample_samples});
   registry.add({.name = "GridSampleGrad",
                 .domain = kInternalDomain,
                 .inputs = {{"x"}, {"grid"}, {"dy"}},
                 .outputs = {{"dx"}, {"dgrid"}},
-                .attributes = attributes,
+                .attributes = of_gradient,
                 .infer = infer_grid_sample_grad,
                 .backward = NotDifferentiable{"second derivatives of GridSample are not offered"},
                 .samples = grid_sample_grad_samples});

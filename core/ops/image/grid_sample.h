@@ -22,6 +22,8 @@ struct GridSampler {
   Mode mode = Mode::linear;
   Padding padding = Padding::zeros;
   bool align_corners = false;
+  /// The numbers are positions already: 0 is the centre of the first pixel.
+  bool in_pixels = false;
 };
 
 /// The elements along one axis that a sample reads.
@@ -91,9 +93,10 @@ GridTaps<T> grid_taps(const GridSampler& sampler, T n, std::int64_t size) {
   const T last = static_cast<T>(size - 1);
   const T half = sampler.align_corners ? T(0) : T(0.5);
   T slope = (sampler.align_corners ? last : static_cast<T>(size)) / 2;
+  if (sampler.in_pixels) slope = 1;
   // Beyond 2^30 neighbouring numbers are no neighbouring elements any more.
   constexpr T kFar = T(std::int64_t{1} << 30);
-  T x = (n + 1) * slope - half;
+  T x = sampler.in_pixels ? n : (n + 1) * slope - half;
   x = x > -kFar ? std::min(x, kFar) : -kFar;  // NaN too
   if (sampler.mode != Mode::cubic) {
     // Nearest rounds before it looks at the border, so that both agree on which element is meant.

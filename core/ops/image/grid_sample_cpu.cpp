@@ -201,6 +201,8 @@ Kernel make_grid_sample_grad(KernelRequest& request) {
 
 void register_grid_sample_cpu(KernelRegistry& registry) {
   registry.add({.op = "GridSample", .name = "plain", .make = make_grid_sample});
+  registry.add(
+      {.op = "PixelSample", .domain = kInternalDomain, .name = "plain", .make = make_grid_sample});
   registry.add({.op = "GridSampleGrad",
                 .domain = kInternalDomain,
                 .name = "plain",

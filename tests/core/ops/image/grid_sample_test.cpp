@@ -107,6 +107,36 @@ TEST(DeformConv, WithoutOffsetsIsAConvolution) {
   EXPECT_THAT(found, ::testing::Pointwise(::testing::FloatNear(1e-3F), wanted));
 }
 
+/// A grid from -1 to 1 has no room for places between elements of an image as wide.
+TEST(DeformConv, PlacesInWideImagesAreExact) {
+  constexpr std::size_t kWidth = 2000;
+  std::vector<float> numbers(kWidth);
+  for (std::size_t i = 0; i < kWidth; ++i) numbers[i] = static_cast<float>(i * i % 17);
+  const Shape row{1, 1, 1, kWidth};
+  const auto shifted = [&](float by) {
+    std::vector<float> offsets(2 * kWidth, 0.0F);
+    std::fill(offsets.begin() + kWidth, offsets.end(), by);
+    return floats(call_op(
+        "DeformConv", {Tensor::from<float>(row, numbers), Tensor::full(DType::f32, {1, 1, 1, 1}, 1),
+                       Tensor::from<float>({1, 2, 1, kWidth}, offsets)})[0]);
+  };
+  EXPECT_EQ(shifted(0.0F), numbers);
+  const std::vector<float> halfway = shifted(0.5F);
+  for (std::size_t i = 0; i + 1 < kWidth; ++i) {
+    EXPECT_EQ(halfway[i], (numbers[i] + numbers[i + 1]) / 2) << i;
+  }
+}
+
+/// Offsets of 0, with which training begins: the slope towards the next element, as in PyTorch.
+TEST(DeformConv, SlopesAtElements) {
+  const auto gradients = testing::call_internal_op(
+      "GridSampleGrad",
+      {Tensor::from<float>({1, 1, 5}, {1, 2, 4, 8, 16}),
+       Tensor::from<float>({1, 4, 1}, {0, 1, 2, 3}), Tensor::full(DType::f32, {1, 1, 4}, 1)},
+      {{"in_pixels", 1}}, 2);
+  EXPECT_THAT(floats(gradients[1]), ElementsAre(1, 2, 4, 8));
+}
+
 TEST(DeformConv, RefusesWhatDoesNotFit) {
   const auto kind = [](const Shape& w, const Shape& offset, const Attributes& attributes = {}) {
     return kind_of([&] {
