@@ -75,7 +75,16 @@ void require_same(const Outcome& a, const Outcome& b, double allowed, const std:
   }
 }
 
+void refuse_large(const Shape& shape) {
+  if (shape.size() > kMostElements) fail(ErrorKind::memory, "too large for a fuzzer: ", shape);
+}
+
 void run_node(const Node& node, std::unordered_map<const Value*, Datum>& data, Outcome& outcome) {
+  for (int i = 0; i < node.output_count(); ++i) {
+    const Value* const output = node.output(i);
+    if (output == nullptr || !output->shape()) continue;
+    if (const auto shape = output->shape()->known()) refuse_large(*shape);
+  }
   const NodeCall call = make_call(node);
   std::vector<Datum> arguments;
   for (const Value* read : call.reads) {
@@ -85,9 +94,7 @@ void run_node(const Node& node, std::unordered_map<const Value*, Datum>& data, O
   for (std::size_t i = 0; i < made.size(); ++i) {
     const Value* const output = node.output(static_cast<int>(i));
     if (output == nullptr) continue;
-    if (made[i].is_tensor() && made[i].tensor().size() > kMostElements) {
-      fail(ErrorKind::memory, "too large for a fuzzer: ", made[i].tensor());
-    }
+    if (made[i].is_tensor()) refuse_large(made[i].tensor().shape());
     note_numbers(made[i], outcome);
     data[output] = made[i];
   }
