@@ -14,6 +14,11 @@ Expr add_parts(const Loss& loss, const std::vector<Expr>& outputs,
     fail(ErrorKind::argument, "the loss ", loss.name, " has ", loss.parts.size(),
          " parts, the batch ", targets.size(), " targets, wanted one for all, or one each");
   }
+  if (loss.part_weights.size() != loss.parts.size() || outputs.size() != loss.parts.size()) {
+    fail(ErrorKind::argument, "the loss ", loss.name, " has ", loss.parts.size(), " parts, ",
+         loss.part_weights.size(), " weights of parts and ", outputs.size(),
+         " outputs, wanted as many of each (sum_of)");
+  }
   Expr sum;
   for (std::size_t i = 0; i < loss.parts.size(); ++i) {
     const Expr part = add_loss(loss.parts[i], outputs[i], targets[target_of(i, targets.size())]);
@@ -27,6 +32,9 @@ Expr add_parts(const Loss& loss, const std::vector<Expr>& outputs,
 
 Expr add_loss(const Loss& loss, const std::vector<Expr>& outputs,
               const std::vector<Expr>& targets) {
+  if (outputs.empty()) {
+    fail(ErrorKind::argument, "the loss ", loss.name, " judges an output, none is given");
+  }
   if (loss.joint) return checked_scalar(loss, loss.joint(outputs, targets), outputs.front());
   if (!loss.parts.empty()) return add_parts(loss, outputs, targets);
   if (targets.size() != 1) {
@@ -37,11 +45,21 @@ Expr add_loss(const Loss& loss, const std::vector<Expr>& outputs,
 }
 
 bool is_in_graph(const Loss& loss) {
-  return loss.name == "graph" && !loss.formula && !loss.joint;
+  if (loss.name != "graph" || loss.formula || loss.joint) return false;
+  if (loss.outputs.empty()) {
+    fail(ErrorKind::argument, "the loss graph names no output, wanted that of the model which ",
+         "holds the loss (graph_loss)");
+  }
+  return true;
 }
 
 const Loss& part_of(const Loss& loss, std::size_t output) {
-  return loss.parts.empty() ? loss : loss.parts.at(output);
+  if (loss.parts.empty()) return loss;
+  if (output >= loss.parts.size()) {
+    fail(ErrorKind::argument, "the loss ", loss.name, " has ", loss.parts.size(),
+         " parts, wanted one for each output that it judges");
+  }
+  return loss.parts[output];
 }
 
 Loss sum_of(const std::vector<LossTerm>& terms) {
@@ -68,7 +86,14 @@ Loss sum_of(const std::vector<LossTerm>& terms) {
 void check_class_targets(const Loss& loss, std::span<const Tensor> targets,
                          const std::vector<std::int64_t>& classes) {
   for (std::size_t i = 0; i < classes.size(); ++i) {
-    check_class_targets(part_of(loss, i), targets[target_of(i, targets.size())], classes[i]);
+    const Loss& part = part_of(loss, i);
+    if (!has_class_targets(part) && !has_sequence_targets(part)) continue;
+    const std::size_t target = target_of(i, targets.size());
+    if (target >= targets.size()) {
+      fail(ErrorKind::argument, "the loss ", loss.name, " judges ", classes.size(),
+           " outputs, the batch has ", targets.size(), " targets, wanted one for all, or one each");
+    }
+    check_class_targets(part, targets[target], classes[i]);
   }
 }
 

@@ -32,10 +32,11 @@ struct LossTerm {
 /// in their order. The accuracy, if any, is the first one's.
 Loss sum_of(const std::vector<LossTerm>& terms);
 
-/// Whether the model computes the loss (graph_loss).
+/// Whether the model computes the loss (graph_loss). Throws Error{argument} if such a loss does not
+/// name its output.
 bool is_in_graph(const Loss& loss);
 /// The loss of the output with this index among those that are judged: the loss itself, or its
-/// part.
+/// part. Throws Error{argument} if there are fewer parts.
 const Loss& part_of(const Loss& loss, std::size_t output);
 /// Which of `targets` targets goes with that output.
 inline std::size_t target_of(std::size_t output, std::size_t targets) {
@@ -51,7 +52,7 @@ Expr add_loss(const Loss& loss, const std::vector<Expr>& outputs, const std::vec
 Expr checked_scalar(const Loss& loss, const Expr& result, const Expr& prediction);
 
 /// As check_class_targets, of all targets. `classes`: `class_count` of each output that the loss
-/// judges.
+/// judges. Throws Error{argument} besides if there is no target for one that is judged by classes.
 void check_class_targets(const Loss& loss, std::span<const Tensor> targets,
                          const std::vector<std::int64_t>& classes);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "autograd/joint_loss.h"
 #include "autograd/loss_ranges.h"
@@ -264,8 +265,9 @@ Expr fitting_target(const Loss& loss, const Expr& prediction, const Expr& target
   return are_classes(targets) ? target : cast(reshape(target, wanted), prediction.dtype());
 }
 
-/// Settings as loss_from_spec takes them; those that a loss does not read have their defaults.
+/// Settings as loss_from_spec takes them.
 void check_settings(const Loss& loss) {
+  check_has_settings(loss);
   const auto want = [&](std::string_view setting, float number, const SettingRange& range) {
     if (range.holds(number)) return;
     fail(ErrorKind::argument, "loss ", loss.name, ": ", setting, " is ", number, ", wanted ",
@@ -350,6 +352,7 @@ void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t cl
 std::int64_t count_judged(const Loss& loss, const Tensor& target) {
   const std::optional<std::int64_t>& ignored = part_of(loss, 0).ignore_index;
   if (!ignored) return target.size();
+  if (!target.defined()) fail(ErrorKind::argument, "loss ", loss.name, ": there is no target");
   if (&target.device() != &cpu()) return count_judged(loss, target.to(cpu()));
   const auto labels = target.values<const std::int64_t>();
   return target.size() - std::ranges::count(labels, *ignored);
@@ -364,8 +367,12 @@ double mean_weight(const Loss& loss, const Tensor& target, std::int64_t samples)
   const Tensor host = target.to(cpu());
   double weight = 0.0;
   for (const std::int64_t label : host.values<const std::int64_t>()) {
-    const bool counts = label >= 0 && label != loss.ignore_index;
-    if (counts) weight += static_cast<double>(at(loss.class_weights, label));
+    if (label < 0 || label == loss.ignore_index) continue;
+    if (std::cmp_greater_equal(label, loss.class_weights.size())) {
+      fail(ErrorKind::argument, "loss ", loss.name, ": ", loss.class_weights.size(),
+           " class weights, but the targets hold class ", label);
+    }
+    weight += static_cast<double>(at(loss.class_weights, label));
   }
   return weight;
 }

@@ -181,19 +181,20 @@ int class_axis(const Loss& loss, const Shape& prediction);
 /// The number of classes that targets choose from; 0 for losses of other kinds.
 std::int64_t class_count(const Loss& loss, const Shape& prediction);
 
-/// Adds the loss to the graph and returns the scalar.
-/// Throws Error{argument} naming a setting that is out of its range, Error{shape} or Error{type}
-/// naming both sides if target and prediction do not fit, or if a formula gives no scalar of the
-/// prediction's type; and what the formula throws.
+/// Adds the loss to the graph; gives the scalar. Throws Error{argument} naming a setting that is
+/// out of its range or that the loss lacks, Error{shape} or Error{type} naming both sides if target
+/// and prediction do not fit or a formula gives another scalar; and what the formula throws.
 Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target);
 /// Throws Error{argument} naming the first class index that is outside [0, classes); those of
 /// sequences may be negative. Losses whose targets are no classes are not checked.
 void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes);
-/// How many of the targets count: all, but those of `ignore_index`.
+/// How many of the targets count: all, but those of `ignore_index`. Throws Error{argument} where
+/// these are to be found in no tensor.
 std::int64_t count_judged(const Loss& loss, const Tensor& target);
 /// What the mean of a batch divides by, so that the means of several make that of all: the weights
 /// of the classes of those that count, each 1 without `class_weights`; for losses without class
-/// targets, for sums and for those of several parts the samples.
+/// targets, for sums and for those of several parts the samples. Throws alike, and for a target
+/// beyond the weights.
 double mean_weight(const Loss& loss, const Tensor& target, std::int64_t samples);
 
 }  // namespace graft

@@ -6,6 +6,12 @@
 
 namespace graft {
 
+struct Loss;
+
+/// Throws Error{argument}, listing what the loss has, for a setting that is not its default and
+/// that no loss of this name reads. Of losses with a formula nothing is refused.
+void check_has_settings(const Loss& loss);
+
 /// The numbers that a setting of a loss may be, and the words for them.
 struct SettingRange {
   float least;

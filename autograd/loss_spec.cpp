@@ -65,52 +65,71 @@ struct Key {
   /// Losses that have it.
   std::string_view losses;
   void (*set)(Loss& loss, const Setting& setting);
+  bool (*differs)(const Loss& loss, const Loss& other);
 };
+
+template <auto Member>
+bool differs(const Loss& loss, const Loss& other) {
+  return loss.*Member != other.*Member;
+}
 
 constexpr std::string_view kClasses = " cross_entropy token_cross_entropy nll arcface ";
 
 constexpr std::array<Key, 13> kKeys{{
     {"label_smoothing", "NUMBER", " cross_entropy token_cross_entropy ",
-     [](Loss& loss, const Setting& setting) { loss.label_smoothing = number(setting, kBelowOne); }},
+     [](Loss& loss, const Setting& setting) { loss.label_smoothing = number(setting, kBelowOne); },
+     differs<&Loss::label_smoothing>},
     {"ignore_index", "CLASS", kClasses,
      [](Loss& loss, const Setting& setting) {
        loss.ignore_index = parse<std::int64_t>(setting, setting.value, "a whole number");
-     }},
+     },
+     differs<&Loss::ignore_index>},
     {"weights", "W,W,...", kClasses,
-     [](Loss& loss, const Setting& setting) { loss.class_weights = weights(setting); }},
+     [](Loss& loss, const Setting& setting) { loss.class_weights = weights(setting); },
+     differs<&Loss::class_weights>},
     {"pos_weight", "W[,W...]", " bce_with_logits ",
-     [](Loss& loss, const Setting& setting) { loss.pos_weight = weights(setting); }},
+     [](Loss& loss, const Setting& setting) { loss.pos_weight = weights(setting); },
+     differs<&Loss::pos_weight>},
     {"alpha", "NUMBER", " focal ",
-     [](Loss& loss, const Setting& setting) { loss.alpha = number(setting, kToOne); }},
+     [](Loss& loss, const Setting& setting) { loss.alpha = number(setting, kToOne); },
+     differs<&Loss::alpha>},
     {"gamma", "NUMBER", " focal ",
-     [](Loss& loss, const Setting& setting) { loss.gamma = number(setting, kFromZero); }},
+     [](Loss& loss, const Setting& setting) { loss.gamma = number(setting, kFromZero); },
+     differs<&Loss::gamma>},
     {"temperature", "NUMBER", " kl ",
-     [](Loss& loss, const Setting& setting) { loss.temperature = number(setting, kAboveZero); }},
+     [](Loss& loss, const Setting& setting) { loss.temperature = number(setting, kAboveZero); },
+     differs<&Loss::temperature>},
     {"delta", "NUMBER", " huber ",
-     [](Loss& loss, const Setting& setting) { loss.delta = number(setting, kAboveZero); }},
+     [](Loss& loss, const Setting& setting) { loss.delta = number(setting, kAboveZero); },
+     differs<&Loss::delta>},
     {"margin", "NUMBER", " arcface triplet ",
      [](Loss& loss, const Setting& setting) {
        loss.margin = number(setting, loss.name == "arcface" ? kAngle : kFromZero);
-     }},
+     },
+     differs<&Loss::margin>},
     {"scale", "NUMBER", " arcface ",
-     [](Loss& loss, const Setting& setting) { loss.scale = number(setting, kAboveZero); }},
+     [](Loss& loss, const Setting& setting) { loss.scale = number(setting, kAboveZero); },
+     differs<&Loss::scale>},
     {"blank", "CLASS", " ctc ",
      [](Loss& loss, const Setting& setting) {
        loss.blank = parse<std::int64_t>(setting, setting.value, "a class index");
        if (loss.blank < 0) refuse(setting, "a class index");
-     }},
+     },
+     differs<&Loss::blank>},
     {"zero_infinity", "0|1", " ctc ",
      [](Loss& loss, const Setting& setting) {
        if (setting.value != "0" && setting.value != "1") refuse(setting, "0 or 1");
        loss.zero_infinity = setting.value == "1";
-     }},
+     },
+     differs<&Loss::zero_infinity>},
     {"reduction", "mean|sum",
      " cross_entropy token_cross_entropy nll mse l1 huber bce_with_logits focal kl arcface "
      "triplet ",
      [](Loss& loss, const Setting& setting) {
        if (setting.value != "mean" && setting.value != "sum") refuse(setting, "mean or sum");
        loss.reduction = setting.value == "sum" ? Reduction::sum : Reduction::mean;
-     }},
+     },
+     differs<&Loss::reduction>},
 }};
 
 bool has(const Key& key, std::string_view loss) {
@@ -166,6 +185,16 @@ bool names_outputs(std::string_view spec) {
 }
 
 }  // namespace
+
+void check_has_settings(const Loss& loss) {
+  if (loss.formula) return;
+  const Loss usual = loss_from_name(loss.name);
+  for (const Key& key : kKeys) {
+    if (has(key, loss.name) || !key.differs(loss, usual)) continue;
+    fail(ErrorKind::argument, "loss ", loss.name, ": it does not read '", key.name,
+         "', which is set; wanted ", usage(loss.name));
+  }
+}
 
 Loss loss_from_spec(std::string_view spec) {
   constexpr std::string_view kGraph = "graph:";

@@ -71,6 +71,22 @@ std::int64_t sample_count(const Batch& batch) {
   return batch.target.shape()[0];
 }
 
+SampleRow::SampleRow(const Batch& batch, std::int64_t index)
+    : batch_(&batch), index_(index), samples_(sample_count(batch)) {
+  if (index < 0 || index >= samples_) {
+    fail(ErrorKind::argument, "there is no sample ", index, " in a batch of ", samples_);
+  }
+}
+
+const Tensor& SampleRow::field(const std::vector<Tensor>& all, std::size_t i,
+                               std::string_view what) {
+  if (i >= all.size()) {
+    fail(ErrorKind::argument, "a sample has ", all.size(), " ", what, ", wanted number ", i,
+         ", counted from 0");
+  }
+  return all[i];
+}
+
 std::vector<Tensor> targets_of(const Batch& batch) {
   std::vector<Tensor> targets{batch.target};
   targets.insert(targets.end(), batch.further_targets.begin(), batch.further_targets.end());

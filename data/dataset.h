@@ -62,34 +62,39 @@ Batch make_batch(const DatasetInfo& info, std::int64_t size);
 /// The place of one sample in a batch; `Dataset::read` writes there.
 class SampleRow {
  public:
-  /// `batch` must outlive the row; `index` must be in [0, batch.size).
-  SampleRow(const Batch& batch, std::int64_t index) : batch_(&batch), index_(index) {}
+  /// `batch` must outlive the row. Throws Error{argument} unless `index` is in
+  /// [0, sample_count(batch)), and what `sample_count` throws.
+  SampleRow(const Batch& batch, std::int64_t index);
 
-  /// The elements of input `i`, row-major. Throws Error{type} if T is not the field's type.
+  /// The elements of input `i`, row-major. Throws Error{type} if T is not the field's type,
+  /// Error{argument} if there is no input `i`.
   template <class T>
   std::span<T> input(std::size_t i = 0) const {
-    return part(batch_->inputs[i].values<T>());
+    return part(field(batch_->inputs, i, "inputs").values<T>());
   }
   /// The elements of the target. Throws Error{type} if T is not the field's type.
   template <class T>
   std::span<T> target() const {
     return part(batch_->target.values<T>());
   }
-  /// Those of target `i` of the further ones.
+  /// Those of target `i` of the further ones. Throws as `input` does.
   template <class T>
   std::span<T> further_target(std::size_t i) const {
-    return part(batch_->further_targets[i].values<T>());
+    return part(field(batch_->further_targets, i, "further targets").values<T>());
   }
 
  private:
+  static const Tensor& field(const std::vector<Tensor>& all, std::size_t i, std::string_view what);
+
   template <class T>
   std::span<T> part(std::span<T> all) const {
-    const std::size_t count = all.size() / static_cast<std::size_t>(batch_->size);
+    const std::size_t count = all.size() / static_cast<std::size_t>(samples_);
     return all.subspan(static_cast<std::size_t>(index_) * count, count);
   }
 
   const Batch* batch_;
   std::int64_t index_;
+  std::int64_t samples_;
 };
 
 /// Samples that can be read in any order. To add one: fill a DatasetInfo and write `read`.

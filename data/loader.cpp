@@ -53,6 +53,9 @@ void check(const Dataset* dataset, const LoaderOptions& options) {
          " samples, batch ", options.batch);
   }
   if (options.transforms.empty()) return;
+  if (!std::ranges::all_of(options.transforms, [](const Transform& t) { return bool{t}; })) {
+    fail(ErrorKind::argument, "data loader: a transform is empty, wanted functions");
+  }
   const SampleField& field = dataset->info().inputs[0];
   if (field.dtype != DType::f32) {
     fail(ErrorKind::type, "data loader: transforms need an f32 input, found '", field.name, "' ",
@@ -205,7 +208,7 @@ void DataLoader::State::stop() {
 }
 
 const Batch* DataLoader::State::wait(std::int64_t index) {
-  if (index == batches) return nullptr;
+  if (index >= batches) return nullptr;
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return produced_ > index || failure_ != nullptr; });
   if (produced_ <= index) std::rethrow_exception(failure_);

@@ -36,7 +36,7 @@ struct LoaderOptions {
   bool equal_shards = true;
   /// How many batches are made ahead of the one in use.
   int prefetch = 2;
-  /// Applied in order to input 0 of each sample.
+  /// Applied in order to input 0 of each sample; none may be empty.
   std::vector<Transform> transforms = {};
 };
 
@@ -94,7 +94,8 @@ class DataLoader {
   /// To resume: the next `begin()` gives this epoch. Throws Error{argument} if negative.
   void set_epoch(std::int64_t epoch);
   /// To resume within an epoch: the next `begin()` leaves out so many batches, which costs no more
-  /// than their order. Throws Error{argument} if negative or more than an epoch has.
+  /// than their order; where it leaves out all, `begin()` is at the end and must not be read.
+  /// Throws Error{argument} if negative or more than an epoch has.
   void skip(std::int64_t batches);
   const Dataset& dataset() const;
 

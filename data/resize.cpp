@@ -103,9 +103,9 @@ std::shared_ptr<Dataset> resized(std::shared_ptr<const Dataset> dataset, std::in
   if (image.dtype != DType::f32) {
     fail(ErrorKind::type, "resized: input '", image.name, "' is ", image.dtype, ", wanted f32");
   }
-  if (image.shape.rank() != 3) {
+  if (image.shape.rank() != 3 || image.shape[1] < 1 || image.shape[2] < 1) {
     fail(ErrorKind::shape, "resized: input '", image.name, "' has shape ", image.shape,
-         ", wanted an image [C,H,W]");
+         ", wanted an image [C,H,W] with pixels");
   }
   image.shape = Shape{image.shape[0], height, width};
   return std::make_shared<Resized>(std::move(info), std::move(dataset));

@@ -1,6 +1,7 @@
 #include "data/transforms.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -37,8 +38,11 @@ void Normalize::operator()(const ImageView& image, SampleRandom& /*random*/) con
   for (std::size_t c = 0; c < channels; ++c) {
     const float shift = mean[count == 1 ? 0 : c];
     const float scale = deviation[count == 1 ? 0 : c];
-    if (!(scale > 0.0F)) {
+    if (!(scale > 0.0F && std::isfinite(scale))) {
       fail(ErrorKind::argument, "normalize: deviation ", scale, ", wanted a number above 0");
+    }
+    if (!std::isfinite(shift)) {
+      fail(ErrorKind::argument, "normalize: mean ", shift, ", wanted a finite number");
     }
     for (float& pixel : image.pixels.subspan(c * area, area)) pixel = (pixel - shift) / scale;
   }
@@ -71,6 +75,9 @@ void RandomCrop::operator()(const ImageView& image, SampleRandom& random) const 
 }
 
 void RandomHorizontalFlip::operator()(const ImageView& image, SampleRandom& random) const {
+  if (!(probability >= 0 && probability <= 1)) {
+    fail(ErrorKind::argument, "random flip: probability ", probability, ", wanted 0 to 1");
+  }
   if (random.uniform() >= probability) return;
   for (std::int64_t row = 0; row < image.channels * image.height; ++row) {
     float* const first = image.pixels.data() + row * image.width;

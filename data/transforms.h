@@ -41,7 +41,8 @@ class SampleRandom {
 using Transform = std::function<void(const ImageView& image, SampleRandom& random)>;
 
 /// (pixel - mean) / deviation, with one number a channel or one for all.
-/// Throws Error{argument} if the lengths do not fit or a deviation is not above 0.
+/// Throws Error{argument} if the lengths do not fit, a deviation is not above 0 or a number is not
+/// finite.
 struct Normalize {
   std::vector<float> mean;
   std::vector<float> deviation;
@@ -55,7 +56,8 @@ struct RandomCrop {
   void operator()(const ImageView& image, SampleRandom& random) const;
 };
 
-/// Swaps left and right in an image with that probability, in [0, 1].
+/// Swaps left and right in an image with that probability. Throws Error{argument} unless it is in
+/// [0, 1].
 struct RandomHorizontalFlip {
   double probability = 0.5;
   void operator()(const ImageView& image, SampleRandom& random) const;

@@ -53,7 +53,8 @@ struct SaveOptions {
 /// edit::complete_output_types.
 ///
 /// Throws Error{io} with the system's text, Error{model} if the model holds nodes of the internal
-/// domain ai.graft or ops of a domain that it does not import, or is too large for one file.
+/// domain ai.graft or ops of a domain that it does not import, or is too large for one file,
+/// Error{argument} if `external_data` is no plain file name or is that of the model's file.
 void save(const Model& model, const std::filesystem::path& path, const SaveOptions& options = {});
 
 /// The bytes that `save` writes by default.

@@ -145,12 +145,16 @@ class HeaderCheck : public nlohmann::json_sax<Json> {
   bool number_float(double /*value*/, const std::string& /*text*/) override { return true; }
   bool string(std::string& /*value*/) override { return true; }
   bool binary(Json::binary_t& /*value*/) override { return true; }
-  bool start_object(std::size_t /*size*/) override { return open(); }
+  bool start_object(std::size_t /*size*/) override {
+    open();
+    names_[static_cast<std::size_t>(depth_)].clear();
+    return true;
+  }
   bool start_array(std::size_t /*size*/) override { return open(); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(std::string& name) override {
-    if (depth_ == 1 && !names_.insert(name).second) {
+    if (!names_[static_cast<std::size_t>(depth_)].insert(name).second) {
       fail(ErrorKind::io, "'", name, "' is there twice");
     }
     return true;
@@ -161,8 +165,9 @@ class HeaderCheck : public nlohmann::json_sax<Json> {
   }
 
  private:
+  static constexpr int kMostDepth = 4;
+
   bool open() {
-    constexpr int kMostDepth = 4;
     if (++depth_ > kMostDepth) fail(ErrorKind::io, "the header holds lists in lists in lists");
     return true;
   }
@@ -172,7 +177,7 @@ class HeaderCheck : public nlohmann::json_sax<Json> {
   }
 
   int depth_ = 0;
-  std::set<std::string> names_;
+  std::array<std::set<std::string>, kMostDepth + 1> names_;  // of the open object of each depth
 };
 
 Json parse_json(const std::string& text) {
@@ -251,7 +256,12 @@ std::string header_of(const std::vector<const NamedTensor*>& order, const Conten
     text.append(entry.dump());
   };
   Ordered metadata;
-  for (const auto& [key, value] : content.metadata) metadata[key] = value;
+  for (const auto& [key, value] : content.metadata) {
+    if (metadata.contains(key)) {
+      fail(ErrorKind::argument, "safetensors: the metadata '", key, "' is there twice");
+    }
+    metadata[key] = value;
+  }
   if (!metadata.empty()) add(kMetadata, metadata);
   std::uint64_t at = 0;
   for (const NamedTensor* named : order) {

@@ -21,13 +21,13 @@ struct Content {
 
 /// Reads a file, its tensors in the order of their bytes. Throws Error{io} unless header, element
 /// types, shapes and places are whole: tensors follow one another without gap or overlap and end
-/// where the file ends, and no name is there twice. Error{unsupported} for an element type that
-/// takes no whole bytes.
+/// where the file ends, and no name, of a tensor or a text, is there twice. Error{unsupported} for
+/// an element type that takes no whole bytes.
 Content load(const std::filesystem::path& path);
 
 /// Writes a file that appears complete or not at all. Throws Error{argument} if a name is empty, is
-/// there twice or is "__metadata__", Error{type} for an element type that the format lacks,
-/// Error{io} if it cannot be written.
+/// there twice or is "__metadata__", or a key of a text is there twice, Error{type} for an element
+/// type that the format lacks, Error{io} if it cannot be written.
 void save(const std::filesystem::path& path, const Content& content);
 
 }  // namespace graft::safetensors

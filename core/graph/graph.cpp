@@ -23,6 +23,12 @@ void refuse_if_used(const Value& value) {
   }
 }
 
+void refuse_null(const Value* value, const std::string& graph, std::string_view what) {
+  if (value == nullptr) {
+    fail(ErrorKind::argument, "graph '", graph, "': the value to ", what, " is null");
+  }
+}
+
 template <class T>
 void erase_value(std::vector<T>& list, const Value* value) {
   // From the back: whole lists are emptied last value first.
@@ -127,6 +133,7 @@ void Graph::set_outputs(const std::vector<Value*>& values) {
 }
 
 void Graph::remove_input(Value* value) {
+  refuse_null(value, name, "remove");
   if (!value->is_input_ || value->graph_ != this) {
     fail(ErrorKind::argument, "'", value->name_, "' is not an input of graph '", name, "'");
   }
@@ -135,6 +142,7 @@ void Graph::remove_input(Value* value) {
 }
 
 void Graph::remove_initializer(Value* value) {
+  refuse_null(value, name, "remove");
   if (!value->is_initializer() || value->graph_ != this) {
     fail(ErrorKind::argument, "'", value->name_, "' is not an initializer of graph '", name, "'");
   }
@@ -229,6 +237,10 @@ Value* Graph::find_in_scope(std::string_view value_name) const {
 }
 
 void Graph::rename(Value* value, std::string_view new_name) {
+  refuse_null(value, name, "rename");
+  if (value->graph_ != this) {
+    fail(ErrorKind::argument, "'", value->name_, "' is not a value of graph '", name, "'");
+  }
   if (value->name_ == new_name) return;
   bool is_taken = new_name.empty() || find_in_scope(new_name) != nullptr;
   for (const Use& use : value->uses_) {  // a body that reads the value may hold that name itself
@@ -265,6 +277,8 @@ const PreservedValue& Graph::preserved_of(const Value* value) const {
 }
 
 void Graph::replace_all_uses(Value* from, Value* to) {
+  refuse_null(from, name, "replace");
+  refuse_null(to, name, "put in its place");
   if (from == to) return;
   make_room(to->uses_, from->uses_.size());
   for (const Use& use : std::exchange(from->uses_, {})) {

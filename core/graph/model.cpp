@@ -31,6 +31,9 @@ namespace {
 std::vector<Function> clone_all(const std::vector<Function>& functions) {
   std::vector<Function> copies;
   for (const Function& function : functions) {
+    if (function.body == nullptr) {
+      fail(ErrorKind::argument, "function '", function.name, "' has no body, wanted a graph");
+    }
     copies.push_back({function.domain, function.name, function.attributes,
                       function.attribute_defaults, function.opset_imports, function.body->clone(),
                       function.preserved});

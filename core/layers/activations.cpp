@@ -70,7 +70,9 @@ Value* add(LayerContext& context, const Relu6& layer, Value* input) {
 }
 
 Value* add(LayerContext& context, const LeakyRelu& layer, Value* input) {
-  return unary(context, "leaky_relu", layer.name, "LeakyRelu", input, {{"alpha", layer.alpha}});
+  const std::string name = context.name("leaky_relu", layer.name);
+  require_within("leaky_relu '" + name + "'", "alpha", layer.alpha);
+  return context.node("LeakyRelu", {input}, name, {{"alpha", layer.alpha}});
 }
 
 Value* add(LayerContext& context, const Sigmoid& layer, Value* input) {

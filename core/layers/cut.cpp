@@ -89,6 +89,7 @@ std::optional<std::size_t> last_count(std::string_view who, std::string_view whe
 }  // namespace
 
 std::string before_last_layers(const Model& model, std::size_t count) {
+  if (count == 0) fail(ErrorKind::argument, "last:0: wanted a number of layers above 0");
   const Graph& graph = model.graph();
   const std::vector<WeightedLayer> layers = weighted_layers(graph, graph.outputs());
   if (layers.size() <= count) {

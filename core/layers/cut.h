@@ -19,9 +19,9 @@ std::string find_cut(const Model& model, std::string_view who, std::string_view 
 
 /// The name of the value to which the last `count` layers with weights are applied (those of
 /// Conv, Gemm, MatMul, LSTM and others, of two axes or more; norms go with the layer before them).
-/// Truncated there, the model lacks them and what follows them. Throws Error{argument}, naming the
-/// layers, if there are no more than `count`; and, naming values nearby that would do, if what
-/// comes before reaches the outputs by another way, too, as round a shortcut.
+/// Truncated there, the model lacks them and what follows them. Throws Error{argument} if `count`
+/// is 0; naming the layers, if there are no more than `count`; and, naming values nearby that would
+/// do, if what comes before reaches the outputs by another way, too, as round a shortcut.
 std::string before_last_layers(const Model& model, std::size_t count);
 
 }  // namespace graft::edit

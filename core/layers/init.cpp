@@ -74,6 +74,11 @@ Tensor init_normal(std::uint64_t seed, std::string_view name, DType dtype, const
 
 Tensor init_weight(const Init& init, const Fans& fans, std::uint64_t seed, std::string_view name,
                    DType dtype, const Shape& shape) {
+  for (const double number : {init.slope, init.gain, init.mean, init.deviation, init.value}) {
+    if (std::isfinite(number)) continue;
+    fail(ErrorKind::argument, "weight '", name, "': its initializer has the number ", number,
+         ", wanted finite ones");
+  }
   if (fans.in < 1 || fans.out < 1 || !(init.deviation >= 0)) {
     fail(ErrorKind::argument, "weight '", name, "': fans of ", fans.in, " in and ", fans.out,
          " out and a deviation of ", init.deviation,

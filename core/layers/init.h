@@ -18,7 +18,7 @@ Tensor init_uniform(std::uint64_t seed, std::string_view name, DType dtype, cons
 Tensor init_normal(std::uint64_t seed, std::string_view name, DType dtype, const Shape& shape,
                    double deviation, double mean = 0);
 /// What `init` says of a weight with those fans; throws alike, and Error{argument} for a fan below
-/// 1 or a deviation below 0.
+/// 1, a deviation below 0 or a number that is not finite.
 Tensor init_weight(const Init& init, const Fans& fans, std::uint64_t seed, std::string_view name,
                    DType dtype, const Shape& shape);
 

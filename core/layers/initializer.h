@@ -9,6 +9,7 @@ namespace graft {
 /// and shape only. fan_in and fan_out are PyTorch's: of a Linear its features in and out, of a
 /// convolution its channels in (of a group) and out times the elements of the kernel. The bias of a
 /// layer that names an initializer starts at 0; without one, at what PyTorch's layer starts with.
+/// All numbers are finite.
 ///
 ///     Linear{.name = "head", .out = 10, .init = Init{.kind = Init::normal, .deviation = 0.02}}
 struct Init {

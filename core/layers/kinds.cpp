@@ -36,6 +36,16 @@ void require_at_least(std::string_view who, std::string_view field, std::int64_t
   }
 }
 
+void require_within(std::string_view who, std::string_view field, double number, double least,
+                    double most) {
+  if (number >= least && number <= most) return;
+  const bool has_least = least > std::numeric_limits<double>::lowest();
+  const bool has_most = most < std::numeric_limits<double>::max();
+  fail(ErrorKind::argument, who, ": ", field, " is ", number, ", wanted a finite number",
+       has_least ? text(has_most ? " from " : " of at least ", least) : std::string(),
+       has_most ? text(" to ", most) : std::string());
+}
+
 std::vector<std::int64_t> per_dim(std::string_view who, std::string_view field,
                                   const std::vector<std::int64_t>& numbers, int dims,
                                   std::int64_t least) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,11 @@ std::int64_t features_of(std::string_view who, const Value& input, int axis);
 /// Throws Error{argument} naming `field` unless number >= least.
 void require_at_least(std::string_view who, std::string_view field, std::int64_t number,
                       std::int64_t least);
+
+/// Throws Error{argument} naming `field` unless the number is finite and in [least, most].
+void require_within(std::string_view who, std::string_view field, double number,
+                    double least = std::numeric_limits<double>::lowest(),
+                    double most = std::numeric_limits<double>::max());
 
 /// One number a spatial dim, from a list of one or of all of them.
 /// Throws Error{argument} if the list has another length or a number below `least`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/base/closest.h"
 #include "core/base/regex.h"
@@ -103,13 +104,17 @@ std::vector<std::string> layers_of(const std::vector<LoraTarget>& targets) {
   return names;
 }
 
+void check_alpha(double alpha) {
+  if (!(std::isfinite(alpha) && alpha > 0)) {
+    fail(ErrorKind::argument, "lora: alpha is ", alpha, ", wanted a number above 0");
+  }
+}
+
 void check(const LoraOptions& options) {
   if (options.rank < 1 || options.rank > kMostRank) {
     fail(ErrorKind::argument, "lora: the rank is ", options.rank, ", wanted 1 to ", kMostRank);
   }
-  if (options.alpha && !(std::isfinite(*options.alpha) && *options.alpha > 0)) {
-    fail(ErrorKind::argument, "lora: alpha is ", *options.alpha, ", wanted a number above 0");
-  }
+  if (options.alpha) check_alpha(*options.alpha);
 }
 
 bool matches(const Regex& pattern, const LoraTarget& target) {
@@ -208,8 +213,13 @@ void apply_lora(Model& model, const std::vector<LoraAdapter>& adapters) {
   const LoraTargets targets = lora_targets(model);
   std::vector<std::pair<const LoraTarget*, const LoraAdapter*>> pairs;
   std::vector<std::string> missing;
+  std::set<std::string_view> layers;
   for (const LoraAdapter& adapter : adapters) {
     bool found = false;
+    check_alpha(adapter.alpha);
+    if (!layers.insert(adapter.layer).second) {
+      fail(ErrorKind::argument, "lora: layer '", adapter.layer, "' is given two adapters");
+    }
     for (const LoraTarget& target : targets.found) {
       if (target.layer != adapter.layer) continue;
       found = true;

@@ -59,8 +59,8 @@ std::vector<std::string> merge_lora(Model& model);
 std::vector<LoraAdapter> lora_adapters(const Model& model);
 
 /// Gives a model without them these adapters, and freezes the rest. Throws Error{argument}, with
-/// names, for layers that there are not, Error{shape} for tensors that do not fit theirs, and then
-/// leaves the model as it was.
+/// names, for layers that there are not or that are given twice and for an alpha that is no number
+/// above 0, Error{shape} for tensors that do not fit theirs, and then leaves the model as it was.
 void apply_lora(Model& model, const std::vector<LoraAdapter>& adapters);
 
 }  // namespace graft::edit

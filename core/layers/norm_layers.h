@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-// Layers that normalize; see core/layers/layer.h.
+// Layers that normalize; see core/layers/layer.h. An epsilon is finite and at least 0.
 
 namespace graft {
 
@@ -12,7 +12,8 @@ namespace graft {
 struct BatchNorm {
   std::string name{};
   float epsilon = 1e-5F;
-  /// ONNX's: running = momentum * running + (1 - momentum) * batch, one minus PyTorch's.
+  /// ONNX's: running = momentum * running + (1 - momentum) * batch, one minus PyTorch's; in
+  /// [0, 1].
   float momentum = 0.9F;
 };
 

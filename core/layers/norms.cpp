@@ -53,6 +53,8 @@ Value* shape_operand(LayerContext& context, const std::string& name, Value* like
 Value* add(LayerContext& context, const BatchNorm& layer, Value* input) {
   const std::string name = context.name("batch_norm", layer.name);
   const std::string who = "batch_norm '" + name + "'";
+  require_within(who, "epsilon", layer.epsilon, 0);
+  require_within(who, "momentum", layer.momentum, 0, 1);
   shape_of(who, *input, 2, kMostDims);
   const Shape channels{features_of(who, *input, 1)};
   const auto parameter = [&](const char* suffix, double value) {
@@ -70,6 +72,7 @@ Value* add(LayerContext& context, const LayerNorm& layer, Value* input) {
   const std::string name = context.name("layer_norm", layer.name);
   const std::string who = "layer_norm '" + name + "'";
   require_at_least(who, "axes", layer.axes, 1);
+  require_within(who, "epsilon", layer.epsilon, 0);
   if (layer.axes >= kMostDims) {
     fail(ErrorKind::argument, who, ": axes is ", layer.axes, ", wanted less than ", kMostDims);
   }
@@ -100,6 +103,7 @@ Value* add(LayerContext& context, const GroupNorm& layer, Value* input) {
   const int rank = shape_of(who, *input, 2, kMostDims).rank();
   const std::int64_t channels = features_of(who, *input, 1);
   require_at_least(who, "groups", layer.groups, 1);
+  require_within(who, "epsilon", layer.epsilon, 0);
   if (channels % layer.groups != 0) {
     fail(ErrorKind::argument, who, ": ", channels, " channels do not divide into ", layer.groups,
          " groups");

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/error.h"
@@ -54,7 +56,9 @@ class Arguments {
     T value{};
     const char* const end = word.data() + word.size();
     const auto [stop, error] = std::from_chars(word.data(), end, value);
-    if (word.empty() || error != std::errc() || stop != end) {
+    bool fits = !word.empty() && error == std::errc() && stop == end;
+    if constexpr (std::is_floating_point_v<T>) fits = fits && std::isfinite(value);
+    if (!fits) {
       refuse(
           text("'", word, "' is no ", std::is_integral_v<T> ? "integer" : "number", " that fits"));
     }

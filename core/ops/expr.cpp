@@ -16,6 +16,12 @@ Builder& builder_of(const std::vector<Expr>& inputs) {
   fail(ErrorKind::argument, "an op needs at least one operand to be built");
 }
 
+/// An operand whose type or graph is asked for.
+const Expr& given(const Expr& operand) {
+  if (!operand) fail(ErrorKind::argument, "an operand is no value, wanted one of the graph");
+  return operand;
+}
+
 [[noreturn]] void refuse_unknown(std::string_view op) {
   std::vector<std::string_view> known;
   for (const OpDef& def : OpRegistry::instance().all()) {
@@ -53,7 +59,7 @@ Expr call_internal(std::string_view op, const std::vector<Expr>& inputs, Attribu
 }
 
 Expr constant_like(const Expr& like, double value) {
-  Builder& builder = like.builder();
+  Builder& builder = given(like).builder();
   return builder.expr(builder.constant(Tensor::full(like.dtype(), Shape{}, value)));
 }
 
@@ -63,7 +69,7 @@ Expr constant_ints(Builder& builder, const std::vector<std::int64_t>& values) {
 }
 
 Expr zeros_like(const Expr& like) {
-  return expand(constant_like(like, 0.0), like.shape());
+  return expand(constant_like(like, 0.0), given(like).shape());
 }
 
 Expr operator+(const Expr& a, const Expr& b) {
@@ -143,7 +149,7 @@ Expr reduce(std::string_view op, const Expr& x, const std::vector<std::int64_t>&
             bool keep_dims) {
   const Attributes attributes{{"keepdims", keep_dims ? 1 : 0}};
   if (axes.empty()) return call(op, {x}, attributes);
-  return call(op, {x, constant_ints(x.builder(), axes)}, attributes);
+  return call(op, {x, constant_ints(given(x).builder(), axes)}, attributes);
 }
 
 }  // namespace
@@ -165,33 +171,38 @@ Expr transpose(const Expr& x, const std::vector<std::int64_t>& permutation) {
 }
 
 Expr transpose_last(const Expr& x) {
-  std::vector<std::int64_t> permutation(static_cast<std::size_t>(x.rank()));
+  const int rank = given(x).rank();
+  if (rank < 2) {
+    fail(ErrorKind::shape, "transpose_last: '", x.value()->name(), "' is ", x.value()->type(),
+         ", wanted rank 2 or more");
+  }
+  std::vector<std::int64_t> permutation(static_cast<std::size_t>(rank));
   std::iota(permutation.begin(), permutation.end(), 0);
   std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
   return transpose(x, permutation);
 }
 
 Expr reshape(const Expr& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
+  if (given(x).shape() == shape) return x;
   // allowzero: a 0 in our shapes is a dim of size 0, not "copy the input's".
   return call("Reshape", {x, constant_ints(x.builder(), shape.dims())}, {{"allowzero", 1}});
 }
 
 Expr expand(const Expr& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
+  if (given(x).shape() == shape) return x;
   return call("Expand", {x, constant_ints(x.builder(), shape.dims())});
 }
 
 Expr unsqueeze(const Expr& x, const std::vector<std::int64_t>& axes) {
-  return call("Unsqueeze", {x, constant_ints(x.builder(), axes)});
+  return call("Unsqueeze", {x, constant_ints(given(x).builder(), axes)});
 }
 
 Expr cast(const Expr& x, DType dtype) {
-  return x.dtype() == dtype ? x : call("Cast", {x}, {{"to", static_cast<int>(dtype)}});
+  return given(x).dtype() == dtype ? x : call("Cast", {x}, {{"to", static_cast<int>(dtype)}});
 }
 
 Expr sum_to(const Expr& x, const Shape& shape) {
-  const Shape from = x.shape();
+  const Shape from = given(x).shape();
   if (from == shape) return x;
   if (broadcast(from, shape, "sum_to") != from) {
     fail(ErrorKind::shape, "a gradient of shape ", from, " cannot be summed to ", shape);

@@ -86,6 +86,9 @@ std::unique_ptr<Graph> Session::State::settled_for(const std::vector<Tensor>& in
 
 Session::Session(const Model& given, const SessionOptions& options)
     : state_(std::make_unique<State>()) {
+  if (options.device == nullptr) {
+    fail(ErrorKind::argument, "session: the device is null, wanted one, as cpu()");
+  }
   std::optional<Model> changed;
   if (!options.outputs.empty()) changed.emplace(with_outputs(given, options.outputs));
   const Model& model = changed ? *changed : given;

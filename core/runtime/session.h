@@ -32,7 +32,8 @@ struct SessionOptions {
 class Session {
  public:
   /// Copies the graph. Throws Error{unsupported} that lists the ops that Graft does not know, and
-  /// Error{argument} if SessionOptions::outputs names nothing, with close names.
+  /// Error{argument} if SessionOptions::outputs names nothing, with close names, or the device is
+  /// null.
   explicit Session(const Model& model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;

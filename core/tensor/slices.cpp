@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
 #include "core/base/at.h"
@@ -36,12 +37,21 @@ Shape with_dim(const Shape& shape, int axis, std::int64_t dim) {
   return Shape(std::move(dims));
 }
 
+void check_axis(std::string_view what, const Tensor& tensor, int axis, int most) {
+  if (!tensor.defined()) fail(ErrorKind::argument, "cannot ", what, ": there is no tensor");
+  if (axis < 0 || axis > most) {
+    fail(ErrorKind::shape, "cannot ", what, " ", tensor, " along axis ", axis, ", wanted 0 to ",
+         most);
+  }
+}
+
 /// The result's shape. Throws if the tensors do not fit.
 Shape joined_shape(std::span<const Tensor> tensors, int axis) {
   if (tensors.empty()) fail(ErrorKind::argument, "there are no tensors to join");
   const Tensor& first = tensors.front();
   std::int64_t dim = 0;
   for (const Tensor& tensor : tensors) {
+    if (!tensor.defined()) fail(ErrorKind::argument, "cannot join: there is no tensor");
     if (tensor.dtype() != first.dtype()) {
       fail(ErrorKind::type, "cannot join ", first, " and ", tensor);
     }
@@ -70,11 +80,7 @@ Tensor concat_strings(std::span<const Tensor> tensors, const Shape& shape, int a
 }
 
 void check_part(const Tensor& tensor, int axis, std::int64_t start, std::int64_t length) {
-  if (!tensor.defined()) fail(ErrorKind::argument, "cannot cut: there is no tensor");
-  if (axis < 0 || axis >= tensor.rank()) {
-    fail(ErrorKind::shape, "cannot cut ", tensor, " along axis ", axis, ", wanted 0 to ",
-         tensor.rank() - 1);
-  }
+  check_axis("cut", tensor, axis, tensor.rank() - 1);
   const std::int64_t entries = tensor.shape()[axis];
   if (start < 0 || length < 0 || start > entries || length > entries - start) {
     fail(ErrorKind::shape, "cannot take ", length, " entries from ", start, " on of the ", entries,
@@ -107,6 +113,7 @@ Tensor narrow(const Tensor& tensor, int axis, std::int64_t start, std::int64_t l
 
 void check_entries(const Tensor& tensor, int axis) {
   constexpr std::int64_t kMost = std::int64_t{1} << 20;
+  check_axis("list the entries of", tensor, axis, tensor.rank() - 1);
   if (tensor.shape()[axis] > tensor.size() && tensor.shape()[axis] > kMost) {
     fail(ErrorKind::unsupported, "cannot list the entries of ", tensor, " along axis ", axis);
   }
@@ -141,6 +148,7 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
 Tensor stack(std::span<const Tensor> tensors, int axis) {
   std::vector<Tensor> parts;
   for (const Tensor& tensor : tensors) {
+    check_axis("stack", tensor, axis, tensor.rank());
     std::vector<std::int64_t> dims = tensor.shape().dims();
     dims.insert(dims.begin() + axis, 1);
     parts.push_back(tensor.reshaped(Shape(std::move(dims))));

@@ -25,7 +25,7 @@ void check_entries(const Tensor& tensor, int axis);
 /// fit, Error{argument} if there are none.
 Tensor concat(std::span<const Tensor> tensors, int axis);
 
-/// Joins along a new axis, which stands at `axis` of the result.
+/// Joins along a new axis, which stands at `axis` of the result, in [0, rank]. Throws as `concat`.
 Tensor stack(std::span<const Tensor> tensors, int axis);
 
 }  // namespace graft

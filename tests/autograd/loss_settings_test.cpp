@@ -8,6 +8,7 @@
 #include "autograd/joint_loss.h"
 #include "core/graph/print.h"
 #include "core/ops/builder.h"
+#include "tests/core/error_of.h"
 
 namespace graft {
 namespace {
@@ -67,14 +68,73 @@ TEST(LossSettings, OfAProgramsOwnAreChecked) {
   }
 }
 
-/// A loss that heeds Loss::reduction names it among its settings, and no other does.
+/// What a loss does not read is refused, for it would be ignored in silence.
+TEST(LossSettings, OfOtherLossesAreRefused) {
+  const auto refused = [](const Loss& loss) {
+    Graph graph;
+    Builder builder(graph);
+    const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape(Shape{4, 3})}));
+    const Error error = error_of([&] { add_loss(loss, x, x); });
+    EXPECT_EQ(error.kind(), ErrorKind::argument) << error.what();
+    return std::string(error.what());
+  };
+  EXPECT_EQ(refused({.name = "dice", .reduction = Reduction::sum}),
+            "loss dice: it does not read 'reduction', which is set; wanted dice");
+  const std::string of_mse = "'weights', which is set; wanted mse[:reduction=mean|sum]";
+  EXPECT_NE(refused({.name = "mse", .class_weights = {1}}).find(of_mse), std::string::npos);
+  for (const Loss& loss :
+       {Loss{.name = "mse", .label_smoothing = 0.1F}, Loss{.name = "mse", .ignore_index = 0},
+        Loss{.name = "mse", .pos_weight = {2}}, Loss{.name = "mse", .margin = 0.5F},
+        Loss{.name = "nll", .label_smoothing = 0.1F},
+        Loss{.name = "cross_entropy", .pos_weight = {2}}, Loss{.name = "ctc", .ignore_index = 0},
+        Loss{.name = "l1", .delta = 2}, Loss{.name = "l1", .blank = 1}}) {
+    EXPECT_NE(refused(loss).find("does not read"), std::string::npos) << loss.name;
+  }
+}
+
+TEST(LossSettings, OfAFormulaMayBeAny) {
+  Loss own = custom_loss(
+      "own", [](const Expr& x, const Expr& t) { return reduce_mean(x - t, {}, false); });
+  own.ignore_index = 255;
+  own.class_weights = {1, 2};
+  EXPECT_NE(built(own), "");
+}
+
+/// What is made by hand may lack what sum_of and graph_loss give it.
+TEST(JointLoss, WantsAsManyOfEach) {
+  Graph graph;
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape(Shape{2})}));
+  EXPECT_EQ(kind_of([] { is_in_graph({.name = "graph"}); }), ErrorKind::argument);
+  const Loss parts{.name = "parts", .outputs = {"x"}, .parts = {mse()}};
+  EXPECT_EQ(kind_of([&] { add_loss(parts, {x}, std::vector<Expr>{x}); }), ErrorKind::argument);
+  const Loss sum = sum_of({{"x", mse()}, {"y", cross_entropy()}});
+  EXPECT_EQ(kind_of([&] { add_loss(sum, {x}, std::vector<Expr>{x}); }), ErrorKind::argument);
+  EXPECT_EQ(kind_of([&] { part_of(sum, 2); }), ErrorKind::argument);
+  const std::vector<Tensor> none;
+  EXPECT_EQ(kind_of([&] { check_class_targets(sum, none, {0, 3}); }), ErrorKind::argument);
+  EXPECT_NO_THROW(check_class_targets(graph_loss("loss"), none, {0}));
+}
+
+TEST(Loss, TargetsThatCannotBeCountedAreRefused) {
+  Loss loss = cross_entropy();
+  loss.ignore_index = 0;
+  EXPECT_EQ(kind_of([&] { count_judged(loss, Tensor()); }), ErrorKind::argument);
+  loss.class_weights = {1, 2};
+  EXPECT_EQ(mean_weight(loss, Tensor::from<std::int64_t>({2}, {0, 1}), 2), 2.0);
+  EXPECT_EQ(kind_of([&] { mean_weight(loss, Tensor::from<std::int64_t>({1}, {2}), 1); }),
+            ErrorKind::argument);
+}
+
+/// A loss that heeds Loss::reduction names it among its settings; all others refuse it.
 TEST(LossSpec, NamesTheReductionOfLossesThatHaveOne) {
   for (const std::string& name : loss_names()) {
     Loss mean = loss_from_name(name);
     Loss sum = mean;
     sum.reduction = Reduction::sum;
     ASSERT_NE(built(mean), "") << name;
-    EXPECT_EQ(takes(name + ":reduction=sum"), built(mean) != built(sum)) << name;
+    EXPECT_NE(built(mean), built(sum)) << name;
+    EXPECT_EQ(takes(name + ":reduction=sum"), !built(sum).empty()) << name;
   }
 }
 

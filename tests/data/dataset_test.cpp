@@ -69,5 +69,25 @@ TEST(SampleRow, IsOneRowOfEveryField) {
   expect_error(ErrorKind::type, "wanted elements of type f32", [&] { row.input<float>(1); });
 }
 
+TEST(SampleRow, CountsSamplesWhereTheBatchDoesNotSay) {
+  Batch batch = make_batch(labelled(0), 3);
+  batch.size = 0;
+  const SampleRow row(batch, 2);
+  EXPECT_EQ(row.input<float>().data(), batch.inputs[0].values<float>().data() + 4);
+  EXPECT_EQ(row.target<std::int64_t>().size(), 1);
+}
+
+TEST(SampleRow, RefusesWhatIsNotThere) {
+  const Batch batch = make_batch(labelled(0), 3);
+  const SampleRow row(batch, 1);
+  expect_error(ErrorKind::argument, "1 inputs, wanted number 1", [&] { row.input<float>(1); });
+  expect_error(ErrorKind::argument, "0 further targets", [&] { row.further_target<float>(0); });
+  for (const std::int64_t index : {-1, 3}) {
+    expect_error(ErrorKind::argument, "in a batch of 3", [&] { SampleRow(batch, index); });
+  }
+  expect_error(ErrorKind::argument, "in a batch of 0",
+               [] { SampleRow(make_batch(labelled(0), 0), 0); });
+}
+
 }  // namespace
 }  // namespace graft

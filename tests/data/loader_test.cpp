@@ -122,6 +122,14 @@ TEST(DataLoader, SetEpochResumes) {
                [&] { resumed.set_epoch(INT64_MAX); });
 }
 
+TEST(DataLoader, StaysAtTheEnd) {
+  DataLoader loader(numbered(3), {.batch = 2});
+  auto at = loader.begin();
+  for (int step = 0; step < 4; ++step) ++at;
+  EXPECT_TRUE(at == loader.end());
+  EXPECT_EQ(epoch_of(loader).size(), 3);
+}
+
 TEST(DataLoader, UsesPrefetchPlusOneBuffersInTurn) {
   DataLoader loader(numbered(20), {.batch = 2, .prefetch = 2});
   std::set<const void*> memory;
@@ -257,6 +265,7 @@ TEST(DataLoader, RefusesRequestsThatMakeNoSense) {
   const Tensor ids = Tensor::from(Shape{2}, std::vector<std::int64_t>{0, 1});
   refused(ErrorKind::type, "transforms need an f32 input, found 'ids' i64[]",
           tensor_dataset({{"ids", ids}}, {"y", ids}), {.transforms = {Normalize{{0}, {1}}}});
+  refused(ErrorKind::argument, "a transform is empty", numbered(3), {.transforms = {Transform{}}});
   refused(ErrorKind::shape, "a sample is [], wanted [C,H,W] or [F]",
           tensor_dataset({{"x", Tensor::zeros(DType::f32, Shape{2})}}, {"y", ids}),
           {.transforms = {Normalize{{0}, {1}}}});

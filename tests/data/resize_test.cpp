@@ -56,6 +56,11 @@ TEST(Resized, RefusesWhatIsNoImage) {
                                   {"label", Tensor::from<std::int64_t>({1}, {0})});
   expect_error(ErrorKind::shape, "input 'x' has shape [2], wanted an image [C,H,W]",
                [&] { resized(row, 4, 4); });
+  for (const Shape& shape : {Shape{1, 1, 0, 3}, Shape{1, 1, 3, 0}}) {
+    const auto no_pixels = tensor_dataset({{"x", Tensor::zeros(DType::f32, shape)}},
+                                          {"label", Tensor::from<std::int64_t>({1}, {0})});
+    expect_error(ErrorKind::shape, "with pixels", [&] { resized(no_pixels, 4, 4); });
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -37,6 +38,12 @@ TEST(Normalize, RefusesNumbersThatDoNotFit) {
     Normalize{{0, 0, 0}, {1}}(image, random);
   });
   expect_error(ErrorKind::argument, "deviation 0", [&] { Normalize{{0}, {0}}(image, random); });
+  expect_error(ErrorKind::argument, "deviation inf", [&] {
+    Normalize{{0}, {HUGE_VALF}}(image, random);
+  });
+  expect_error(ErrorKind::argument, "mean nan", [&] {
+    Normalize{{std::nanf("")}, {1}}(image, random);
+  });
 }
 
 /// What a crop at (dy, dx) out of the zero-padded image must give.
@@ -99,6 +106,16 @@ TEST(RandomHorizontalFlip, MirrorsRowsWithItsProbability) {
     flipped += pair[0] == 1.0F ? 1 : 0;
   }
   EXPECT_NEAR(flipped, 250, 42);  // three deviations
+}
+
+TEST(RandomHorizontalFlip, RefusesWhatIsNoProbability) {
+  std::vector<float> pixels(2);
+  SampleRandom random(1, 0);
+  const ImageView image = image_view(pixels, Shape{1, 1, 2});
+  for (const double probability : {50.0, -1.0, std::nan("")}) {
+    expect_error(ErrorKind::argument, "wanted 0 to 1",
+                 [&] { RandomHorizontalFlip{probability}(image, random); });
+  }
 }
 
 TEST(SampleRandom, DependsOnSeedAndStreamOnly) {

@@ -97,6 +97,9 @@ TEST(Safetensors, RefusesWhatItCannotWrite) {
   expect_error(ErrorKind::type, "no element type", [&] {
     save({{"s", Tensor::from_strings({1}, {"x"})}});
   });
+  expect_error(ErrorKind::argument, "'k' is there twice", [&] {
+    safetensors::save(folder.path() / "d", {.metadata = {{"k", "1"}, {"k", "2"}}});
+  });
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "d"));
 }
 
@@ -143,7 +146,8 @@ TEST(Safetensors, RefusesHeadersThatContradictThemselves) {
       {R"({"a":{"dtype":"F5","shape":[1],"data_offsets":[0,4]}})", "type 'F5'"},
       {R"({"a":{"shape":[1],"data_offsets":[0,4]}})", "has no dtype"},
       {R"({"a":3})", "no object"},
-      {R"({"__metadata__":{"k":1}})", "is no text"}};
+      {R"({"__metadata__":{"k":1}})", "is no text"},
+      {R"({"__metadata__":{"k":"1","k":"2"}})", "'k' is there twice"}};
   for (const auto& [header, part] : cases) {
     try {
       load(file_of(header, 4));

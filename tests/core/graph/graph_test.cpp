@@ -99,6 +99,20 @@ TEST(Graph, RemovesOnlyUnusedInputsAndInitializers) {
   verify(*graph);
 }
 
+TEST(Graph, RefusesValuesThatAreNotThere) {
+  const auto graph = chain();
+  const auto other = chain();
+  Value* const none = graph->find("typo");
+  Value* const x = graph->find("x");
+  EXPECT_EQ(kind_of([&] { graph->remove_input(none); }), ErrorKind::argument);
+  EXPECT_EQ(kind_of([&] { graph->remove_initializer(none); }), ErrorKind::argument);
+  EXPECT_EQ(kind_of([&] { graph->replace_all_uses(none, x); }), ErrorKind::argument);
+  EXPECT_EQ(kind_of([&] { graph->replace_all_uses(x, none); }), ErrorKind::argument);
+  EXPECT_EQ(kind_of([&] { graph->rename(none, "z"); }), ErrorKind::argument);
+  EXPECT_EQ(kind_of([&] { graph->rename(other->find("x"), "z"); }), ErrorKind::argument);
+  verify(*graph);
+}
+
 TEST(Graph, AnInputMayHaveADefault) {
   Graph graph;
   Value* const w = graph.add_input("w", {DType::f32, SymShape{Dim("K")}});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/graph/print.h"
+#include "tests/core/error_of.h"
 #include "tests/core/graph/small_graphs.h"
 
 namespace graft {
@@ -44,6 +45,12 @@ TEST(Model, CloneCopiesEveryField) {
   EXPECT_EQ(copy.preserved + copy.functions[0].preserved, "bytesfunction bytes");
   EXPECT_NE(copy.functions[0].body.get(), model.functions[0].body.get());
   EXPECT_EQ(map.at(model.graph().find("x")), copy.graph().find("x"));
+}
+
+TEST(Model, CloneRefusesAFunctionWithoutABody) {
+  Model model;
+  model.functions.push_back({.domain = "local", .name = "F"});
+  EXPECT_EQ(kind_of([&] { model.clone(); }), ErrorKind::argument);
 }
 
 }  // namespace

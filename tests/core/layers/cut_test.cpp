@@ -93,6 +93,8 @@ TEST(FindCut, LastWantsLayersThatAreThere) {
   for (const char* where : {"last:", "last:0", "last:-1", "last:x"}) {
     EXPECT_THAT(refusal(where), HasSubstr("wanted last:N with a number above 0")) << where;
   }
+  const Model model = model_of({Dim("N"), 4}, {Linear{.out = 2}});
+  EXPECT_EQ(kind_of([&] { edit::before_last_layers(model, 0); }), ErrorKind::argument);
 }
 
 TEST(FindCut, APatternMeansTheLastOfWhatLeadsThere) {

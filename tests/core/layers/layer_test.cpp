@@ -356,6 +356,25 @@ TEST(Layers, RefuseWrongSettings) {
               HasSubstr("6 features do not divide into 4 heads"));
 }
 
+TEST(Layers, RefuseNumbersThatMakeNoSense) {
+  const SymShape image{Dim("N"), 6, 4, 4};
+  const float nan = std::nanf("");
+  EXPECT_THAT(refusal(image, BatchNorm{.momentum = 5}),
+              HasSubstr("momentum is 5, wanted a finite number from 0 to 1"));
+  EXPECT_THAT(refusal(image, BatchNorm{.momentum = nan}), HasSubstr("momentum is nan"));
+  EXPECT_THAT(refusal(image, BatchNorm{.epsilon = -3}),
+              HasSubstr("epsilon is -3, wanted a finite number of at least 0"));
+  EXPECT_THAT(refusal(image, LayerNorm{.epsilon = nan}), HasSubstr("epsilon is nan"));
+  EXPECT_THAT(refusal(image, GroupNorm{.epsilon = HUGE_VALF}), HasSubstr("epsilon is inf"));
+  EXPECT_THAT(refusal(image, LeakyRelu{.alpha = nan}), HasSubstr("alpha is nan, wanted a"));
+  for (const Init& init :
+       {Init{.slope = std::nan("")}, Init{.gain = HUGE_VAL}, Init{.mean = HUGE_VAL},
+        Init{.deviation = HUGE_VAL}, Init{.value = HUGE_VAL}}) {
+    EXPECT_THAT(refusal(image, Conv{.out = 2, .init = init}), HasSubstr("wanted finite ones"));
+  }
+  model_of(image, {BatchNorm{.epsilon = 0, .momentum = 1}, LeakyRelu{.alpha = -1}});
+}
+
 TEST(Layers, SequencesMayHaveAnyLength) {
   const Model model = model_of(
       {Dim("N"), Dim("L"), 6},

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/graph/frozen.h"
 #include "core/graph/print.h"
 #include "core/graph/verify.h"
@@ -234,6 +236,23 @@ TEST(Lora, RefusesWhatItCannotAdaptAndChangesNothing) {
               ElementsAre(HasSubstr("Conv node 'conv': it is depthwise")));
   EXPECT_THAT(refused({.pattern = "fc", .rank = 1}),
               HasSubstr("it has an adapter already ('fc.lora_A.weight')"));
+}
+
+TEST(Lora, AppliesOneAdapterALayer) {
+  Model model = model_of({Dim("N"), 4}, {Linear{.name = "fc", .out = 3}});
+  const std::string before = print(model.graph());
+  const edit::LoraAdapter fits{"fc", Tensor::zeros(DType::f32, {1, 4}),
+                               Tensor::zeros(DType::f32, {3, 1}), 1.0};
+  const Error twice = error_of([&] { edit::apply_lora(model, {fits, fits}); });
+  EXPECT_EQ(twice.kind(), ErrorKind::argument);
+  EXPECT_THAT(twice.what(), HasSubstr("layer 'fc' is given two adapters"));
+  for (const double alpha : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
+    edit::LoraAdapter scaled = fits;
+    scaled.alpha = alpha;
+    EXPECT_EQ(kind_of([&] { edit::apply_lora(model, {scaled}); }), ErrorKind::argument) << alpha;
+  }
+  EXPECT_EQ(print(model.graph()), before);
+  edit::apply_lora(model, {fits});
 }
 
 TEST(Lora, ThatWasChangedIsNotMerged) {

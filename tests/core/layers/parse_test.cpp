@@ -134,6 +134,9 @@ TEST(ParseLayers, RefusesWhatItDoesNotKnow) {
                            "linear:3:std=1",
                            "linear:99999999999999999999",
                            "linear:1:seed=-1",
+                           "batch_norm:momentum=nan",
+                           "leaky_relu:inf",
+                           "linear:3:init=constant:value=nan",
                            "residual"}) {
     EXPECT_EQ(kind_of([&] { parse_layers(list); }), ErrorKind::argument) << list;
   }

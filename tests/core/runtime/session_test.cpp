@@ -160,6 +160,10 @@ TEST(Session, RunsThatResizeAreBoundWhereWeightsChange) {
   EXPECT_THROW(session.set_weights({{"scales", Tensor::zeros(DType::f32, {4})}}), Error);
 }
 
+TEST(Session, WantsADevice) {
+  EXPECT_EQ(kind_of([] { Session(make_model(), {.device = nullptr}); }), ErrorKind::argument);
+}
+
 TEST(Session, WhatDoesNotFitIsNamed) {
   Session session(make_model());
   const Tensor x = Tensor::zeros(DType::f32, {1, 2});

@@ -46,5 +46,25 @@ TEST(Slices, WhatIsNotThereIsRefused) {
   EXPECT_THROW(concat(tables, -1), Error);
 }
 
+TEST(Slices, StackAddsAnAxisThatMayStandLast) {
+  const std::vector<Tensor> tables{table(), table()};
+  EXPECT_EQ(stack(tables, 2).shape(), (Shape{3, 2, 2}));
+  for (const int axis : {-1, 3}) {
+    EXPECT_EQ(kind_of([&] { stack(tables, axis); }), ErrorKind::shape) << axis;
+  }
+  for (const int axis : {-1, 2, 5}) {
+    EXPECT_EQ(kind_of([&] { check_entries(table(), axis); }), ErrorKind::shape) << axis;
+  }
+}
+
+TEST(Slices, ATensorOfNothingIsNoArgument) {
+  for (const std::vector<Tensor>& tensors :
+       {std::vector<Tensor>{Tensor()}, {Tensor(), table()}, {table(), Tensor()}}) {
+    EXPECT_EQ(kind_of([&] { concat(tensors, 0); }), ErrorKind::argument);
+    EXPECT_EQ(kind_of([&] { stack(tensors, 0); }), ErrorKind::argument);
+  }
+  EXPECT_EQ(kind_of([] { check_entries(Tensor(), 0); }), ErrorKind::argument);
+}
+
 }  // namespace
 }  // namespace graft
