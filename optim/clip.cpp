@@ -10,7 +10,6 @@ void check_limit(float limit, std::string_view what) {
 }
 
 std::vector<Expr> clip_values(const std::vector<Expr>& gradients, float limit) {
-  check_limit(limit, "clip value");
   std::vector<Expr> clipped;
   for (const Expr& g : gradients) {
     clipped.push_back(call("Clip", {g, constant_like(g, -limit), constant_like(g, limit)}));
@@ -19,7 +18,6 @@ std::vector<Expr> clip_values(const std::vector<Expr>& gradients, float limit) {
 }
 
 std::vector<Expr> clip_norm(const std::vector<Expr>& gradients, float limit) {
-  check_limit(limit, "clip norm");
   constexpr double kEpsilon = 1e-6;
   Expr total;
   for (const Expr& g : gradients) {
@@ -35,7 +33,13 @@ std::vector<Expr> clip_norm(const std::vector<Expr>& gradients, float limit) {
 
 }  // namespace
 
+void check(const Clip& clip) {
+  if (clip.value) check_limit(*clip.value, "clip value");
+  if (clip.norm) check_limit(*clip.norm, "clip norm");
+}
+
 std::vector<Expr> clip_gradients(const Clip& clip, const std::vector<Expr>& gradients) {
+  check(clip);
   std::vector<Expr> limited = gradients;
   if (limited.empty()) return limited;
   if (clip.value) limited = clip_values(limited, *clip.value);

@@ -15,6 +15,9 @@ struct Clip {
   std::optional<float> value;
 };
 
+/// Throws Error{argument} for a limit that is not above 0.
+void check(const Clip& clip);
+
 /// Adds the limiting nodes and returns the limited gradients, in order.
 /// norm: g * min(1, norm / (total + 1e-6)), as torch.nn.utils.clip_grad_norm_.
 /// Throws Error{argument} for a limit that is not above 0.

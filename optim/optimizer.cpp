@@ -1,6 +1,7 @@
 #include "optim/optimizer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -67,12 +68,19 @@ void check_settings(const T& o) {
   if (!problem.empty()) fail(ErrorKind::argument, "optimizer: ", problem);
 }
 
+/// What a step keeps beside what its optimizer does (train/averages.h, masters.h, step_builder.h).
+constexpr std::array<std::string_view, 3> kNamesOfSteps{"average", "accumulated", "master"};
+
 void check_settings(const CustomOptimizer& o) {
   if (!o.step) fail(ErrorKind::argument, "optimizer: step is empty, wanted a formula");
   for (const std::string& state : o.state) {
     if (state.empty() || std::ranges::count(o.state, state) > 1) {
       fail(ErrorKind::argument, "optimizer: state is called '", state,
            "', wanted names that differ and are not empty");
+    }
+    if (std::ranges::find(kNamesOfSteps, state) != kNamesOfSteps.end()) {
+      fail(ErrorKind::argument, "optimizer: state is called '", state,
+           "', as what a training step keeps itself; wanted another name");
     }
   }
 }

@@ -145,7 +145,8 @@ using UpdateFormula = std::function<Update(const Expr& p, const Expr& g, const E
 ///     }};
 ///
 /// `step` is called once a parameter for each plan that is made, and must depend on its arguments
-/// only. What it computes is joined to chains, and written in place.
+/// only. What it computes is joined to chains, and written in place. No state may be called
+/// "average", "accumulated" or "master", as what a training step keeps itself.
 struct CustomOptimizer {
   float lr = 1e-3F;
   std::vector<std::string> state = {};
@@ -175,7 +176,7 @@ void set_weight_decay(Optimizer& optimizer, float weight_decay);
 std::optional<float> weight_decay(const Optimizer& optimizer);
 
 /// Throws Error{argument} naming the setting that makes no sense (a negative rate, beta outside
-/// [0,1), Nesterov without momentum, a missing formula).
+/// [0,1), Nesterov without momentum, a missing formula, a name that state cannot have).
 void check(const Optimizer& optimizer);
 
 /// How optimizer state is stored: like its parameter, or in bf16, half the bytes of f32, rounded

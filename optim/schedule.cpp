@@ -62,6 +62,7 @@ void check(const Schedule& s) {
 
 float Schedule::factor(std::int64_t step, std::int64_t total) const {
   check(*this);
+  if (step < 0) fail(ErrorKind::argument, "schedule: update ", step, ", wanted 0 or more");
   if (needs_total() && total <= 0) {
     fail(ErrorKind::argument, "schedule ", kNames.at(static_cast<std::size_t>(kind)),
          " needs the total number of updates; got ", total);

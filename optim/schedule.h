@@ -31,8 +31,8 @@ struct Schedule {
   bool needs_total() const { return kind == Kind::cosine || kind == Kind::one_cycle; }
 
   /// What the base rate is multiplied by in update `step` (from 0) of `total`; past the end the
-  /// last value stays. Throws Error{argument} if a setting makes no sense, or if `total` is needed
-  /// and not above 0.
+  /// last value stays. Throws Error{argument} if a setting makes no sense, if `step` is below 0, or
+  /// if `total` is needed and not above 0.
   float factor(std::int64_t step, std::int64_t total) const;
 
   bool operator==(const Schedule& other) const = default;

@@ -42,15 +42,15 @@ Expr share_of_new(const Expr& step, float decay) {
   return 1.0 - call("Min", {most, constant_like(most, decay)});
 }
 
-/// Whether that is what unique_name() makes of the stem; "w.average.average" is w.average's, not
-/// w's.
+}  // namespace
+
 bool is_name_from(std::string_view stem, std::string_view name) {
   if (!name.starts_with(stem)) return false;
   const std::string_view rest = name.substr(stem.size());
-  return rest.empty() || (rest.starts_with('_') && rest.find('.') == rest.npos);
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return rest.empty() ||
+         (rest.size() > 1 && rest.front() == '_' && std::ranges::all_of(rest.substr(1), is_digit));
 }
-
-}  // namespace
 
 std::vector<Value*> add_averages(Graph& graph, const std::vector<Master>& masters, const Expr& step,
                                  float decay, const StateTensors& state) {

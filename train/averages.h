@@ -13,6 +13,10 @@ namespace graft {
 /// What an average is called behind what it follows: "<name>.average".
 inline constexpr std::string_view kAverage = "average";
 
+/// Whether that is what unique_name() makes of the stem: "w.average" or "w.average_1", but neither
+/// "w.averages" nor "w.average.average".
+bool is_name_from(std::string_view stem, std::string_view name);
+
 /// Lets averages follow what the step changes of the model (TrainOptions::ema): parameters, running
 /// statistics and what is tied to parameters, "<name>.average", of 32 bits at least. What `state`
 /// holds, the optimizer's own, has none. `step`: i64, 1 in the first update. Returns the averages,

@@ -125,9 +125,10 @@ class Callback {
   /// that says the same.
   virtual void on_error(Run& run, const Error& error);
 
-  /// Under which checkpoints keep its numbers; empty: it has none.
+  /// Under which checkpoints keep its numbers; empty: they keep none. Of callbacks with one name,
+  /// the second has "#2" behind it there, and so on, in the order in which they were given.
   virtual std::string name() const { return {}; }
-  /// The numbers without which it could not go on in a resumed run.
+  /// The numbers without which it could not go on in a resumed run, by names without '/'.
   virtual std::map<std::string, double> state() const { return {}; }
   /// `state`: what `state()` gave.
   virtual void load_state(const std::map<std::string, double>& state);

@@ -28,6 +28,9 @@ void check(const TrainOptions& options) {
     check(*options.optimizer);
     check(*options.optimizer, options.state_precision);
   }
+  check(options.clip);
+  options.schedule.factor(0, 1);  // throws if a setting makes no sense
+  check_total_updates(options.total_updates);
   if (!(options.ema >= 0.0F && options.ema < 1.0F)) {
     fail(ErrorKind::argument, "ema is ", options.ema, ", wanted a decay from 0 to below 1");
   }
@@ -36,6 +39,11 @@ void check(const TrainOptions& options) {
     fail(ErrorKind::unsupported, "the device is ", target.name(), " and ", ranks,
          " ranks train together, which they can on cpu only");
   }
+}
+
+void check_total_updates(std::int64_t total) {
+  if (total >= 0 && total <= kMostCounted) return;
+  fail(ErrorKind::argument, "total_updates is ", total, ", wanted 0 to ", kMostCounted);
 }
 
 }  // namespace graft

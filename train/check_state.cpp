@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string> kept_names(const TrainOptions& options) {
   std::vector<std::string> names;
   if (options.optimizer) names = state_names(*options.optimizer);
-  if (options.accumulate > 1) names.emplace_back("accumulated");
+  if (options.accumulate > 1) names.emplace_back(kAccumulated);
   return names;
 }
 
@@ -39,15 +39,25 @@ const Value* owner_of(const Graph& graph, const std::string& name) {
 /// taken has a number behind it.
 std::string kind_of(std::string_view rest, const Value& owner, bool trains,
                     const std::vector<std::string>& kept, bool has_averages) {
-  if (has_averages && rest.starts_with(kAverage)) return std::string(kAverage);
-  if (is_half(owner.dtype()) && rest.starts_with(kMaster)) {
-    const std::size_t end = rest.find('.');
-    if (end == std::string_view::npos) return std::string(kMaster);
-    rest.remove_prefix(end + 1);  // "<parameter>.master.momentum"
+  if (has_averages && is_name_from(kAverage, rest)) return std::string(kAverage);
+  const std::string_view first = rest.substr(0, rest.find('.'));
+  if (is_half(owner.dtype()) && is_name_from(kMaster, first)) {
+    if (first.size() == rest.size()) return std::string(kMaster);
+    rest.remove_prefix(first.size() + 1);  // "<parameter>.master.momentum"
   }
-  const auto at =
-      std::ranges::find_if(kept, [&](const std::string& kind) { return rest.starts_with(kind); });
+  auto at = std::ranges::find(kept, rest);
+  if (at == kept.end()) {
+    at = std::ranges::find_if(kept, [&](const std::string& k) { return is_name_from(k, rest); });
+  }
   return trains && at != kept.end() ? *at : "";
+}
+
+/// In what a step keeps that.
+DType type_of(const std::string& kind, const Value& owner, const TrainOptions& options) {
+  const bool is_narrow = options.state_precision == StatePrecision::bf16 && kind != kAverage &&
+                         kind != kMaster && kind != kAccumulated;
+  if (is_narrow) return DType::bf16;
+  return is_half(owner.dtype()) ? DType::f32 : owner.dtype();
 }
 
 }  // namespace
@@ -104,14 +114,16 @@ void check_optimizer_state(const Graph& graph, const Trained& trained, const Tra
            "', which no parameter that trains here has: it is of other parameters or another "
            "optimizer");
     }
-    if (tensor.shape() != owner->initializer().shape() ||
-        (kind == kMaster && tensor.dtype() != DType::f32)) {
-      fail(ErrorKind::argument, "the state has '", name, "' as ", tensor, ", its parameter is ",
-           owner->initializer());
+    const Shape& shape = owner->initializer().shape();
+    const DType dtype = type_of(kind, *owner, options);
+    if (tensor.shape() != shape || tensor.dtype() != dtype) {
+      fail(ErrorKind::argument, "the state has '", name, "' as ", tensor, ", the step keeps ",
+           describe(dtype, shape), ": it is of another optimizer or precision");
     }
     found.insert(kind);
   }
-  if (state.updates < 0 || state.total_updates < 0 || state.updates > kMostCounted) {
+  if (state.updates < 0 || state.total_updates < 0 || state.updates > kMostCounted ||
+      state.total_updates > kMostCounted) {
     fail(ErrorKind::argument, "the state has ", state.updates, " updates of ", state.total_updates,
          ", wanted 0 to ", kMostCounted);
   }

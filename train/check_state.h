@@ -19,8 +19,8 @@ void copy_changed(const std::map<std::string, Tensor>& weights,
                   const std::map<std::string, Tensor>& found);
 
 /// Throws Error{argument} unless the optimizer's part of the state is one that a step with these
-/// options can have made: each tensor is of a parameter and has its shape, and those are there that
-/// the optimizer keeps, and no others.
+/// options can have made: each tensor is of a parameter and has its shape and the type in which the
+/// step keeps it, and those are there that the optimizer keeps, and no others.
 void check_optimizer_state(const Graph& graph, const Trained& trained, const TrainOptions& options,
                            const TrainState& state);
 

@@ -25,7 +25,11 @@ void Checkpoint::load_state(const std::map<std::string, double>& state) {
   monitor_.load_state(state);
 }
 
+/// A run that measured the model before its first step may be resumed there.
 void Checkpoint::on_start(Run& run) {
+  const RunPosition& at = run.position;
+  const bool is_new = at.epoch == 0 && at.batch == 0 && !at.before;
+  if (is_new) monitor_ = Monitor(options_.monitor, options_.smaller_is_better);
   saved_at_ = Clock::now();
   saved_epoch_ = run.position.epoch;
   saved_batch_ = run.position.batch;

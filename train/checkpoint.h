@@ -21,7 +21,8 @@ struct CheckpointOptions {
 /// few minutes, and where training ends; `best.safetensors` when an epoch was the best so far.
 /// `FitOptions::resume` goes on from either. A file is written beside the old one, synced and
 /// renamed, so that whatever happens one of them is whole. One that cannot be written is reported
-/// by `Run::report_problem`, and training goes on; a folder that was taken away is made anew.
+/// by `Run::report_problem`, and training goes on; a folder that was taken away is made anew. A run
+/// that is not resumed begins anew with its best, also where it is the callback's second.
 class Checkpoint : public Callback {
  public:
   /// Makes the folder. Throws Error{io} if it cannot be made or written, Error{argument} for

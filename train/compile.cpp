@@ -6,6 +6,7 @@
 
 #include "core/passes/pipeline.h"
 #include "core/runtime/residency.h"
+#include "train/judged.h"
 #include "train/trainable.h"
 
 namespace graft {
@@ -90,11 +91,23 @@ TrainableModel prepare_training(const Model& model, const TrainOptions& options,
   passes::PassContext context{
       .device = cpu(), .purpose = passes::Purpose::training, .model = &made.model, .log = log};
   passes::run_passes(passes::kNewestForm, made.model.graph(), context);
+  choose_outputs(made.model.graph(), options.loss, options.output);  // throws if it cannot
   made.trained.ties = tie_initializers(made.model.graph(), options.tied);
   mark_variables(made, options);
   made.trained.updates = group_updates(made.model.graph(), made.trained.parameters, options);
   place(made, host_copies, device(options.device));
   return made;
+}
+
+void check_defined(std::span<const Tensor> inputs, std::span<const Tensor> targets) {
+  const auto check = [](std::span<const Tensor> tensors, std::string_view what) {
+    const auto at = std::ranges::find_if_not(tensors, &Tensor::defined);
+    if (at == tensors.end()) return;
+    fail(ErrorKind::argument, what, ' ', at - tensors.begin(),
+         " of the batch is undefined, wanted a tensor");
+  };
+  check(inputs, "input");
+  check(targets, "target");
 }
 
 void share_with_file(const TrainableModel& trainable, Model& model) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,16 @@ struct TrainableModel {
 
 /// Takes neither tensors nor graph of the user's model; `share_with_file` does. Throws
 /// Error{unsupported} that lists the ops that Graft does not know, Error{argument} if the options
-/// do not fit the model. `log` gets a record of what passes do.
+/// do not fit the model, whose loss and outputs are looked for too. `log` gets a record of what
+/// passes do.
 TrainableModel prepare_training(const Model& model, const TrainOptions& options,
                                 passes::PassLog* log = nullptr);
 
 /// Changes the user's model so that it holds what is trained. Throws nothing but Error{memory}.
 void share_with_file(const TrainableModel& trainable, Model& model);
+
+/// Throws Error{argument} for tensors of a batch that are undefined.
+void check_defined(std::span<const Tensor> inputs, std::span<const Tensor> targets);
 
 /// What a step becomes.
 struct StepForm {

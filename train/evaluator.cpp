@@ -13,6 +13,7 @@
 #include "core/runtime/residency.h"
 #include "core/tensor/count_correct.h"
 #include "train/compile.h"
+#include "train/judged.h"
 #include "train/late_numbers.h"
 
 namespace graft {
@@ -93,6 +94,7 @@ Compiled& Evaluator::State::planned(const std::vector<Tensor>& inputs, std::size
 Evaluator::State::Started Evaluator::State::start(const Batch& batch) {
   const std::int64_t samples = sample_count(batch);  // before metrics have seen it
   const std::vector<Tensor> targets = targets_of(batch);
+  check_defined(batch.inputs, targets);
   std::vector<Tensor> inputs = batch.inputs;
   inputs.insert(inputs.end(), targets.begin(), targets.end());
   Compiled& planned = this->planned(inputs, targets.size());
@@ -105,7 +107,7 @@ Evaluator::State::Started Evaluator::State::start(const Batch& batch) {
   const Tensor seen =
       has_metrics && has_classes ? without_ignored(options.loss, batch.target) : batch.target;
   for (const auto& metric : metrics) metric->add(plan.output(1), seen, axis);
-  return {late_numbers.take(plan, planned.counts_correct, options, batch.target), samples,
+  return {late_numbers.take(plan, planned.counts_correct, options, targets), samples,
           has_classes ? count_judged(options.loss, batch.target) : 0,
           mean_weight(options.loss, batch.target, samples)};
 }
@@ -163,6 +165,7 @@ Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
           may_change || std::ranges::find(parameters, value->name()) != parameters.end();
     }
   });
+  choose_outputs(state_->model.graph(), options.loss, options.output);  // throws if it cannot
   state_->options.loss = std::move(options.loss);
   state_->options.output = std::move(options.output);
   state_->options.device = std::move(options.device);
@@ -211,8 +214,35 @@ std::string loss_text(double loss) {
   return std::isnan(loss) ? "nan" : text(loss);
 }
 
+namespace {
+
+void check_countable(const Tensor& prediction, const Tensor& target, int class_axis) {
+  if (!prediction.defined() || !target.defined()) {
+    fail(ErrorKind::argument, prediction.defined() ? "the target" : "the prediction",
+         " is undefined, wanted a tensor");
+  }
+  const bool is_score = prediction.dtype() == DType::f32 || prediction.dtype() == DType::f64;
+  if (!is_score || target.dtype() != DType::i64) {
+    fail(ErrorKind::type, "the prediction is ", prediction, ", the target ", target,
+         ", wanted f32 or f64 and class indices i64");
+  }
+  const Shape& shape = prediction.shape();
+  if (class_axis < 0 || class_axis >= shape.rank()) {
+    fail(ErrorKind::argument, "the axis of classes is ", class_axis, ", the prediction ",
+         prediction, ", wanted one of its axes");
+  }
+  const std::int64_t rows = shape.size(0, class_axis) * shape.size(class_axis + 1, shape.rank());
+  if (target.size() != rows) {
+    fail(ErrorKind::shape, "the target is ", target, ", wanted ", rows,
+         " class indices: one for each prediction of ", prediction, " along axis ", class_axis);
+  }
+}
+
+}  // namespace
+
 std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis,
                            std::int64_t ignored) {
+  check_countable(prediction, target, class_axis);
   if (&prediction.device() != &cpu() || &target.device() != &cpu()) {
     return count_correct(prediction.to(cpu()), target.to(cpu()), class_axis, ignored);
   }

@@ -65,7 +65,7 @@ struct EvaluatorOptions {
 class Evaluator {
  public:
   /// Throws Error{unsupported} that lists the ops that Graft does not know, Error{argument} if the
-  /// model has no such output.
+  /// model has no such output or no loss is called so.
   Evaluator(const Model& model, EvaluatorOptions options = {});
   ~Evaluator();
   Evaluator(Evaluator&&) noexcept;
@@ -93,7 +93,8 @@ std::string loss_text(double loss);
 
 /// How many predictions rank their target first. `prediction`: scores along `class_axis`, f32 or
 /// f64; `target`: class indices, one a prediction, of which `ignored` ones count for nothing; below
-/// 0 no class is. They may lie on any device.
+/// 0 no class is. They may lie on any device. Throws Error{type} or {shape} if they are not that,
+/// Error{argument} if one is undefined or the prediction has no such axis.
 std::int64_t count_correct(const Tensor& prediction, const Tensor& target, int class_axis,
                            std::int64_t ignored = -1);
 

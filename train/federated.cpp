@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <string_view>
 
 #include "core/base/rng.h"
 #include "core/graph/model.h"
@@ -19,14 +20,20 @@ std::int64_t blocks_of(std::int64_t size) {
   return (size + kBlock - 1) / kBlock;
 }
 
-std::span<const float> finite_values(const Tensor& delta) {
-  const auto values = delta.values<const float>();
+/// `of`: what they are numbers of, and what has come about if they are not finite.
+std::span<const float> finite_values(const Tensor& tensor, std::string_view of,
+                                     std::string_view otherwise) {
+  const auto values = tensor.values<const float>();
   const auto found = std::ranges::find_if(values, [](float x) { return !std::isfinite(x); });
   if (found != values.end()) {
-    fail(ErrorKind::numeric, "number ", found - values.begin(), " of the delta is ", *found,
-         ", wanted finite ones: training has diverged");
+    fail(ErrorKind::numeric, "number ", found - values.begin(), " of the ", of, " is ", *found,
+         ", wanted finite ones: ", otherwise);
   }
   return values;
+}
+
+std::span<const float> finite_values(const Tensor& delta) {
+  return finite_values(delta, "delta", "training has diverged");
 }
 
 /// What 1 stands for in a block of such numbers. Below the least normal number divisions would lose
@@ -53,7 +60,8 @@ FlatParameters::FlatParameters(Model& model, std::vector<std::string> names)
     if (!seen.insert(name).second) {
       fail(ErrorKind::argument, "'", name, "' stands twice among the parameters");
     }
-    size_ += tensor_of(name).size();
+    shapes_.push_back(tensor_of(name).shape());
+    size_ += shapes_.back().size();
   }
 }
 
@@ -69,6 +77,18 @@ Tensor FlatParameters::tensor_of(const std::string& name) const {
   return tensor;
 }
 
+std::vector<Tensor> FlatParameters::tensors() const {
+  std::vector<Tensor> all;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    all.push_back(tensor_of(names_[i]));
+    if (all.back().shape() == shapes_[i]) continue;
+    fail(ErrorKind::shape, "'", names_[i], "' is ", describe(all.back()),
+         " since the graph was edited, wanted ", describe(DType::f32, shapes_[i]),
+         ": make a FlatParameters anew");
+  }
+  return all;
+}
+
 void FlatParameters::check(const Tensor& numbers) const {
   if (numbers.dtype() == DType::f32 && numbers.shape() == Shape{size_}) return;
   fail(ErrorKind::shape, "found ", describe(numbers), ", wanted ",
@@ -78,8 +98,8 @@ void FlatParameters::check(const Tensor& numbers) const {
 Tensor FlatParameters::get() const {
   Tensor flat = Tensor::empty(DType::f32, Shape{size_});
   auto to = flat.values<float>().begin();
-  for (const std::string& name : names_) {
-    const Tensor host = tensor_of(name).to(cpu());
+  for (const Tensor& tensor : tensors()) {
+    const Tensor host = tensor.to(cpu());
     to = std::ranges::copy(host.values<const float>(), to).out;
   }
   return flat;
@@ -89,8 +109,7 @@ void FlatParameters::set(const Tensor& numbers) {
   check(numbers);
   const Tensor host = numbers.to(cpu());
   std::span<const float> rest = host.values<const float>();
-  for (const std::string& name : names_) {
-    const Tensor tensor = tensor_of(name);
+  for (const Tensor& tensor : tensors()) {
     const auto size = static_cast<std::size_t>(tensor.size());
     tensor.copy_from(Tensor::from(tensor.shape(), rest.first(size)));
     rest = rest.subspan(size);
@@ -153,7 +172,7 @@ Packed packed(const Tensor& delta, std::uint64_t seed) {
 
 Tensor unpacked(const Packed& packed) {
   const auto numbers = packed.numbers.values<const std::int8_t>();
-  const auto scales = packed.scales.values<const float>();
+  const auto scales = finite_values(packed.scales, "scales", "they are not what was packed");
   const auto wanted = static_cast<std::size_t>(blocks_of(packed.numbers.size()));
   if (scales.size() != wanted) {
     fail(ErrorKind::shape, "found ", scales.size(), " scales for ", numbers.size(),

@@ -16,8 +16,8 @@ class Model;
 namespace federated {
 
 /// Some of a model's initializers, seen as one vector of f32: their elements one after another, in
-/// the order of the names. The model must outlive it; its graph may be edited as long as the names
-/// stay.
+/// the order of the names. The model must outlive it; its graph may be edited as long as names and
+/// shapes stay: `get`, `set` and `delta` throw Error{shape} otherwise, and change nothing.
 class FlatParameters {
  public:
   /// `names`: mostly those of TrainStep::changed_names. What no step changes must not be among them
@@ -37,10 +37,13 @@ class FlatParameters {
 
  private:
   Tensor tensor_of(const std::string& name) const;
+  /// All, in the shapes that they had.
+  std::vector<Tensor> tensors() const;
   void check(const Tensor& numbers) const;
 
   Model* model_;
   std::vector<std::string> names_;
+  std::vector<Shape> shapes_;
   std::int64_t size_ = 0;
 };
 
@@ -63,7 +66,8 @@ struct Packed {
 /// with chances that keep its mean, so that errors of many clients cancel (Alistarh et al., "QSGD",
 /// NeurIPS 2017). `seed` draws.
 Packed packed(const Tensor& delta, std::uint64_t seed);
-/// The vector again. Throws Error{type} or {shape} if the parts do not fit.
+/// The vector again. Throws Error{type} or {shape} if the parts do not fit, Error{numeric} if a
+/// scale is not finite.
 Tensor unpacked(const Packed& packed);
 
 }  // namespace federated

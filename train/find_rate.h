@@ -21,10 +21,11 @@ struct RateFound {
 };
 
 /// Raises the learning rate from step to step until the loss grows beyond bounds, and gives the
-/// trainer back the state that it had. Source: Smith, arXiv 1506.01186, section 3.3. The trainer
-/// must have an optimizer and the constant schedule. Throws Error{argument} if the search makes no
-/// sense, Error{numeric} if the first loss is not finite, and what TrainStep::run and the loader
-/// throw; the trainer is then as it was too.
+/// trainer back the state that it had. Source: Smith, arXiv 1506.01186, section 3.3. Batches in
+/// which no target counts are left out. Throws Error{argument} if the search makes no sense, or
+/// unless the trainer has an optimizer and the constant schedule without warm-up, Error{numeric} if
+/// the first loss is not finite, and what TrainStep::run and the loader throw; the trainer is then
+/// as it was too.
 RateFound find_rate(Trainer& trainer, DataLoader& loader, const RateSearch& search = {});
 
 }  // namespace graft

@@ -51,6 +51,8 @@ JudgedOutputs choose_outputs(const Graph& graph, const Loss& loss, const std::st
     fail(ErrorKind::argument, "the output '", output, "' is asked for, but the loss ", loss.name,
          " names those that it judges; leave the output out");
   }
+  has_class_targets(loss);  // throws if there is no such loss
+  for (const Loss& part : loss.parts) has_class_targets(part);
   JudgedOutputs chosen;
   const auto add = [&](Value* value) {
     const auto at = std::ranges::find(chosen.outputs, value);

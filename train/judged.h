@@ -17,7 +17,8 @@ struct JudgedOutputs {
 };
 
 /// `output`: what the prediction is where the loss does not say it; empty: the first output, but
-/// for that of graph_loss. Throws Error{argument} if there is no such output, or if both say it.
+/// for that of graph_loss. Throws Error{argument} if there is no such output, if both say it, or if
+/// no loss is called so.
 JudgedOutputs choose_outputs(const Graph& graph, const Loss& loss, const std::string& output);
 
 /// The inputs of a model with graph_loss that take the targets of a batch of `inputs` inputs and

@@ -68,7 +68,7 @@ const std::shared_ptr<StartedStep::Numbers>& LateNumbers::unused(Device& device)
 }
 
 StartedStep LateNumbers::take(const Plan& plan, bool plan_counts, const TrainOptions& options,
-                              const Tensor& target) {
+                              std::span<const Tensor> targets) {
   const Tensor& loss = plan.output(0);
   assert(loss.dtype() == DType::f32 || loss.dtype() == DType::f64);
   Device& device = loss.device();
@@ -82,7 +82,7 @@ StartedStep LateNumbers::take(const Plan& plan, bool plan_counts, const TrainOpt
   } else if (numbers->has_count) {
     const Tensor& prediction = plan.output(1);
     numbers->content.count =
-        count_correct(prediction, target, class_axis(options.loss, prediction.shape()),
+        count_correct(prediction, targets.front(), class_axis(options.loss, prediction.shape()),
                       part_of(options.loss, 0).ignore_index.value_or(-1));
   }
   if (numbers->written != nullptr) numbers->written->set(Stream::work);

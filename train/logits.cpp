@@ -66,16 +66,21 @@ bool judges_logits(const Loss& loss) {
   return loss.name == "cross_entropy" || loss.name == "token_cross_entropy";
 }
 
+/// Each of which says yes or no for itself.
+bool judges_single_logits(const Loss& loss) {
+  return loss.name == "bce_with_logits" || loss.name == "focal" || loss.name == "dice";
+}
+
 bool judges_log_probabilities(const Loss& loss) {
   return loss.name == "nll" || loss.name == "ctc";
 }
 
 bool makes_probabilities(const Loss& loss, const Value& prediction, const End& end) {
   if (end.maker == nullptr || loss.formula || loss.joint) return false;
-  if (end.maker->is("Sigmoid")) return loss.name == "bce_with_logits" || judges_logits(loss);
-  if (!end.maker->is("Softmax") || !(judges_logits(loss) || judges_log_probabilities(loss))) {
-    return false;
-  }
+  if (end.maker->is("Sigmoid")) return judges_single_logits(loss) || judges_logits(loss);
+  const bool sees_softmax =
+      judges_logits(loss) || judges_log_probabilities(loss) || loss.name == "kl";
+  if (!end.maker->is("Softmax") || !sees_softmax) return false;
   return axis_of_softmax(end) == class_axis(loss, prediction.known_shape());
 }
 

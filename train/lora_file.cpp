@@ -1,5 +1,6 @@
 #include "train/lora_file.h"
 
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <map>
@@ -37,6 +38,13 @@ std::optional<double> number_in(std::string_view digits) {
   return number;
 }
 
+/// The shortest text that reads back as the same number.
+std::string text_of(double number) {
+  std::array<char, 64> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+  return {buffer.data(), end};
+}
+
 /// What PEFT writes beside its adapters.
 std::optional<double> alpha_beside(const std::filesystem::path& path) {
   std::ifstream file(path.parent_path() / "adapter_config.json");
@@ -66,7 +74,7 @@ void save_lora(const Model& model, const std::filesystem::path& path) {
     const std::string name = std::string(kPrefix) + adapter.layer;
     content.tensors.push_back({name + ".lora_A.weight", adapter.a.to(cpu())});
     content.tensors.push_back({name + ".lora_B.weight", adapter.b.to(cpu())});
-    content.metadata.emplace_back(adapter.layer + std::string(kAlpha), text(adapter.alpha));
+    content.metadata.emplace_back(adapter.layer + std::string(kAlpha), text_of(adapter.alpha));
   }
   safetensors::save(path, content);
 }

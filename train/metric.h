@@ -38,7 +38,10 @@ class ConfusionMatrix : public Metric {
   std::vector<std::pair<std::string, double>> values() const override;
 
   std::int64_t classes() const { return classes_; }
+  /// 0 outside the classes, of which there are none before the first batch.
   std::int64_t count(std::int64_t true_class, std::int64_t predicted) const {
+    const auto is_class = [this](std::int64_t c) { return c >= 0 && c < classes_; };
+    if (!is_class(true_class) || !is_class(predicted)) return 0;
     return counts_[static_cast<std::size_t>(true_class * classes_ + predicted)];
   }
 

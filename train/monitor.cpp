@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -27,6 +28,19 @@ void check_patience(std::string_view who, int patience) {
   if (patience < 1) {
     fail(ErrorKind::argument, who, ": patience is ", patience, ", wanted at least 1 epoch");
   }
+}
+
+void check_amount(std::string_view who, std::string_view what, double amount) {
+  if (!(amount >= 0.0) || !std::isfinite(amount)) {
+    fail(ErrorKind::argument, who, ": ", what, " is ", amount,
+         ", wanted a finite number of at least 0");
+  }
+}
+
+/// Where no target counted, a loss of 0 stands for none.
+bool is_of_nothing(const std::string& name, const EpochReport& report) {
+  return name == "validation_loss" && report.validation->weight == 0.0 &&
+         report.validation->loss == 0.0;
 }
 
 /// An epoch, or a number of them, of a file. Throws Error{io} where it is none.
@@ -73,20 +87,23 @@ bool Monitor::improves(const EpochReport& report, double least_change) {
       if (name_.empty() && find(numbers, name) != nullptr) name_ = name;
     }
   }
-  const double* const now = find(numbers, name_);
-  if (now == nullptr) {
+  const double* const found = find(numbers, name_);
+  if (found == nullptr) {
     std::string valid;
     for (const auto& [name, value] : numbers) valid += (valid.empty() ? "" : ", ") + name;
     fail(ErrorKind::argument, "no '", name_, "' is measured; valid here: ", valid);
   }
   const bool is_smaller_better = smaller_is_better_.value_or(smaller_is_better(name_));
-  const double gain = !best_ ? 0.0 : (is_smaller_better ? *best_ - *now : *now - *best_);
-  if (best_ && !(gain > least_change)) {
+  const double now =
+      is_of_nothing(name_, report) ? std::numeric_limits<double>::quiet_NaN() : *found;
+  const double gain = !best_ ? 0.0 : (is_smaller_better ? *best_ - now : now - *best_);
+  const bool is_first = !best_ || (std::isnan(*best_) && !std::isnan(now));
+  if (!is_first && !(gain > least_change)) {
     ++waited_;
     return false;
   }
   waited_ = 0;
-  best_ = *now;
+  best_ = now;
   best_epoch_ = report.epoch;
   return true;
 }
@@ -106,6 +123,7 @@ void Monitor::load_state(const std::map<std::string, double>& state) {
 EarlyStopping::EarlyStopping(Options options)
     : options_(std::move(options)), monitor_(options_.monitor, options_.smaller_is_better) {
   check_patience("early stopping", options_.patience);
+  check_amount("early stopping", "least_change", options_.least_change);
 }
 
 /// The run that is resumed may have ended so.
@@ -122,6 +140,8 @@ void EarlyStopping::on_epoch(Run& run, const EpochReport& report) {
 ReduceOnPlateau::ReduceOnPlateau(Options options)
     : options_(std::move(options)), monitor_(options_.monitor, options_.smaller_is_better) {
   check_patience("reduce on plateau", options_.patience);
+  check_amount("reduce on plateau", "least_change", options_.least_change);
+  check_amount("reduce on plateau", "floor", options_.floor);
   if (!(options_.factor > 0.0F && options_.factor < 1.0F)) {
     fail(ErrorKind::argument, "reduce on plateau: factor is ", options_.factor,
          ", wanted a number between 0 and 1");

@@ -18,7 +18,8 @@ class Monitor {
   explicit Monitor(std::string name = {}, std::optional<bool> smaller_is_better = {})
       : name_(std::move(name)), smaller_is_better_(smaller_is_better) {}
 
-  /// Takes the epoch's number; whether it is better than the best by more than `least_change`.
+  /// Takes the epoch's number; whether it is better than the best by more than `least_change`. Any
+  /// number is better than NaN, and so is any loss than that of data of which nothing counts.
   /// Throws Error{argument} if the run has no such number, listing those that it has.
   bool improves(const EpochReport& report, double least_change = 0.0);
 
@@ -57,6 +58,7 @@ class EarlyStopping : public Callback {
     double least_change = 0.0;
     std::optional<bool> smaller_is_better = {};
   };
+  /// Throws Error{argument} unless patience is at least 1 and least_change finite and at least 0.
   explicit EarlyStopping(Options options);
 
   void on_start(Run& run) override;
@@ -88,6 +90,8 @@ class ReduceOnPlateau : public Callback {
     double least_change = 0.0;
     std::optional<bool> smaller_is_better = {};
   };
+  /// Throws Error{argument} as EarlyStopping does, and unless factor is between 0 and 1 and floor
+  /// finite and at least 0.
   explicit ReduceOnPlateau(Options options);
 
   void on_start(Run& run) override;

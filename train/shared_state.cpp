@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "train/averages.h"
 #include "train/data_parallel.h"
 #include "train/step_builder.h"
 
@@ -21,7 +22,7 @@ std::optional<Kept> keeper_of(const Owners& owners, const std::string& name) {
        end = name.rfind('.', end - 1)) {
     const auto owner = owners.find(name.substr(0, end));
     if (owner == owners.end()) continue;
-    const bool waits = std::string_view(name).substr(end + 1).starts_with(kAccumulated);
+    const bool waits = is_name_from(kAccumulated, std::string_view(name).substr(end + 1));
     return waits ? std::nullopt : std::optional(Kept{owner->first, owner->second});
   }
   return std::nullopt;

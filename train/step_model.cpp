@@ -5,6 +5,7 @@
 #include "core/layers/change_opset.h"
 #include "core/ops/opset.h"
 #include "core/passes/pipeline.h"
+#include "train/check_options.h"
 #include "train/compile.h"
 #include "train/repeat_step.h"
 
@@ -99,6 +100,16 @@ StepModel export_step(const Model& model, const TrainOptions& options,
                       const StepFormat& format) {
   if (format.steps < 1) {
     fail(ErrorKind::argument, "one call makes ", format.steps, " steps, wanted at least 1");
+  }
+  check(options);
+  if (!options.optimizer) {
+    fail(ErrorKind::argument,
+         "the options have no optimizer, wanted one: a step that is exported "
+         "makes an update");
+  }
+  if (options.accumulate > 1) {
+    fail(ErrorKind::unsupported, "accumulate is ", options.accumulate,
+         ": an exported step makes an update of each batch; leave it out");
   }
   const TrainableModel trainable = prepare_training(model, options);
   if (trainable.trained.updates.clocks.size() > 1) {

@@ -44,8 +44,9 @@ struct StepModel {
 /// Writes a step with the model's optimizer, loss and trained parameters as `options` say it.
 /// `inputs`: of the model's required inputs, in order; these and `target` have known shapes.
 /// Leaves the model as it is. Throws Error{unsupported} that lists the ops of the step that ONNX
-/// lacks (CTC's among them) or names the node that the opset lacks, Error{argument} for a format
-/// that cannot be, and what TrainStep throws.
+/// lacks (CTC's among them) or names the node that the opset lacks, or if the options accumulate
+/// micro-batches, Error{argument} for a format that cannot be or without an optimizer, and what
+/// TrainStep throws.
 StepModel export_step(const Model& model, const TrainOptions& options,
                       const std::vector<ValueType>& inputs, const ValueType& target,
                       const StepFormat& format = {});

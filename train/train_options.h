@@ -23,7 +23,8 @@ enum class WirePrecision { f32, bf16 };
 
 struct TrainOptions {
   Loss loss = cross_entropy();
-  /// Without one, a step computes gradients and changes nothing but running statistics.
+  /// Without one, a step computes the gradients of its batch and changes nothing but running
+  /// statistics: groups, layer_decay, schedule, accumulate and ema then count for nothing.
   std::optional<Optimizer> optimizer = SGD{};
   /// Regular expression (RE2) that the whole name of a parameter must match to train; empty:
   /// what trains by default, float initializers that reach an input which usually holds a weight.
@@ -61,7 +62,7 @@ struct TrainOptions {
   Precision precision = Precision::f32;
   StatePrecision state_precision = StatePrecision::f32;
   Clip clip = {};
-  /// How the learning rate changes over `total_updates` updates.
+  /// How the learning rate changes over `total_updates` updates, which are 0 or more.
   Schedule schedule = {};
   std::int64_t total_updates = 0;
   /// Micro-batches whose gradients are averaged before one update. Those left over when training

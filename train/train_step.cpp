@@ -94,6 +94,7 @@ void TrainStep::State::set_clocks() {
 /// Assigned in place: a new handle would allocate.
 void TrainStep::State::set_inputs(const std::vector<Tensor>& inputs,
                                   std::span<const Tensor> targets) {
+  check_defined(inputs, targets);
   target_count = targets.size();
   plan_inputs.resize(inputs.size() + targets.size() + clocks.size());
   auto at = std::ranges::copy(inputs, plan_inputs.begin()).out;
@@ -176,9 +177,9 @@ TrainStep& TrainStep::operator=(TrainStep&&) noexcept = default;
 StartedStep TrainStep::State::start(const std::vector<Tensor>& inputs,
                                     std::span<const Tensor> targets) {
   require_trained();
+  set_inputs(inputs, targets);
   gathered.reset();
   set_clocks();
-  set_inputs(inputs, targets);
   const std::shared_ptr<PlannedStep>& planned = this->planned(next_kind());
   Plan& plan = planned->plan;
   check_class_targets(options.loss, targets, planned->classes);
@@ -189,7 +190,7 @@ StartedStep TrainStep::State::start(const std::vector<Tensor>& inputs,
     ++updates;
     meet_after_update(tensors(), updates);
   }
-  return numbers.take(plan, planned->counts_correct, options, targets.front());
+  return numbers.take(plan, planned->counts_correct, options, targets);
 }
 
 StartedStep TrainStep::start(const std::vector<Tensor>& inputs, const Tensor& target) {
@@ -264,6 +265,7 @@ void TrainStep::set_base_learning_rate(float lr) {
 }
 
 void TrainStep::set_total_updates(std::int64_t total) {
+  check_total_updates(total);
   state_->options.total_updates = total;
 }
 

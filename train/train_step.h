@@ -88,6 +88,7 @@ class TrainStep {
   /// The rates of groups change in proportion. Throws Error{argument} if it is not finite or below
   /// 0.
   void set_base_learning_rate(float lr);
+  /// Over how many updates schedules run. Throws Error{argument} outside [0, kMostCounted].
   void set_total_updates(std::int64_t total);
   /// The rate before schedules.
   float base_learning_rate() const;

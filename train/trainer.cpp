@@ -145,7 +145,8 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
   }
   if (total_updates_ == 0) {
     const std::int64_t more = checked_multiply(options.epochs, loader.batches()) / accumulate_;
-    step_.set_total_updates(step_.updates() + std::max<std::int64_t>(more, 1));
+    step_.set_total_updates(
+        std::min(step_.updates() + std::max<std::int64_t>(more, 1), kMostCounted));
   }
   Run run{.trainer = *this,
           .epochs = options.epochs,
@@ -178,7 +179,8 @@ void Trainer::resume(Run& run, DataLoader& loader, const std::filesystem::path& 
     const std::int64_t epochs = run.epochs - state.position.epoch;
     const std::int64_t batches = epochs * run.batches - state.position.batch;
     const std::int64_t more = std::max<std::int64_t>(batches / accumulate_, 0);
-    const std::int64_t wanted = std::max(state.step.total_updates, state.step.updates + more);
+    const std::int64_t wanted =
+        std::min(std::max(state.step.total_updates, state.step.updates + more), kMostCounted);
     step_.set_total_updates(total_updates_ != 0 ? total_updates_ : wanted);
   } catch (const Error& error) {
     fail(error.kind(), "cannot resume from '", path.string(), "': ", error.what());
@@ -186,9 +188,11 @@ void Trainer::resume(Run& run, DataLoader& loader, const std::filesystem::path& 
   run.position = state.position;
   loader.set_epoch(state.position.loader_epoch);
   loader.skip(state.position.batch);
-  for (const auto& callback : run.callbacks) {
-    const auto numbers = state.callbacks.find(callback->name());
-    if (numbers != state.callbacks.end()) callback->load_state(numbers->second);
+  const std::vector<std::string> names = names_of_state(run.callbacks);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto numbers = state.callbacks.find(names[i]);
+    const bool has_any = !names[i].empty() && numbers != state.callbacks.end();
+    if (has_any) run.callbacks[i]->load_state(numbers->second);
   }
 }
 
@@ -338,9 +342,10 @@ void Trainer::add_metric(std::shared_ptr<Metric> metric) {
 TrainingState Trainer::state(const Run& run) const {
   require_finite();
   TrainingState state{.step = step_.state(), .position = run.position};
-  for (const auto& callback : run.callbacks) {
-    std::map<std::string, double> numbers = callback->state();
-    if (!numbers.empty()) state.callbacks[callback->name()] = std::move(numbers);
+  const std::vector<std::string> names = names_of_state(run.callbacks);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::map<std::string, double> numbers = run.callbacks[i]->state();
+    if (!names[i].empty() && !numbers.empty()) state.callbacks[names[i]] = std::move(numbers);
   }
   return state;
 }

@@ -1,5 +1,6 @@
 #include "train/training_state.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string_view>
@@ -102,7 +103,7 @@ TrainingState state_of(safetensors::Content content) {
   for (const auto& [key, text] : texts) {
     if (!key.starts_with(kCallback)) continue;
     const std::string rest = key.substr(kCallback.size());
-    const std::size_t slash = rest.find('/');
+    const std::size_t slash = rest.rfind('/');
     if (slash == std::string::npos) fail(ErrorKind::io, "'", key, "' names no number");
     state.callbacks[rest.substr(0, slash)][rest.substr(slash + 1)] = number_of<double>(key, text);
   }
@@ -119,6 +120,19 @@ TrainingState state_of(safetensors::Content content) {
 }
 
 }  // namespace
+
+std::vector<std::string> names_of_state(const std::vector<std::shared_ptr<Callback>>& callbacks) {
+  std::vector<std::string> names;
+  for (const auto& callback : callbacks) {
+    const std::string own = callback->name();
+    std::string name = own;
+    for (int i = 2; !name.empty() && std::ranges::find(names, name) != names.end(); ++i) {
+      name = text(own, '#', i);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
 
 void save_training_state(const std::filesystem::path& path, const TrainingState& state) {
   safetensors::Content content;

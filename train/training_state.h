@@ -2,7 +2,9 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "train/callback.h"
 #include "train/train_state.h"
@@ -16,6 +18,10 @@ struct TrainingState {
   /// The numbers of callbacks, by their names.
   std::map<std::string, std::map<std::string, double>> callbacks = {};
 };
+
+/// What each callback's numbers are called there: its name, with a number behind where another
+/// before it has that name; empty for one that has none.
+std::vector<std::string> names_of_state(const std::vector<std::shared_ptr<Callback>>& callbacks);
 
 /// Writes a safetensors file that appears complete or not at all: "weights/<name>",
 /// "optimizer/<name>", and the rest as texts of "__metadata__". Throws Error{io}.

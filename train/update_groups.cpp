@@ -49,6 +49,7 @@ void check(const ParameterGroup& group, const TrainOptions& options) {
     refuse("the learning rate", *group.lr, "a finite number of at least 0");
   }
   if (group.start && *group.start < 0) refuse("start", *group.start, "an update, from 0 on");
+  if (group.schedule) group.schedule->factor(0, 1);  // throws if a setting makes no sense
   if (!group.weight_decay) return;
   Optimizer optimizer = *options.optimizer;
   set_weight_decay(optimizer, *group.weight_decay);

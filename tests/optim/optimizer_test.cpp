@@ -252,6 +252,12 @@ TEST(Optimizer, RefusesSettingsWithoutSense) {
   EXPECT_THROW(check(RMSprop{.epsilon = -1.0F}), Error);
   EXPECT_THROW(check(SGD{.momentum = 0.9F, .dampening = kNan}), Error);
   EXPECT_THROW(check(SGD{.weight_decay = std::numeric_limits<float>::infinity()}), Error);
+  const auto unchanged = [](const Expr& p, const Expr&, const Expr&, const Expr&,
+                            const std::vector<Expr>& state) -> Update {
+    return {p, state};
+  };
+  EXPECT_NO_THROW(check(CustomOptimizer{.state = {"averages"}, .step = unchanged}));
+  EXPECT_THROW(check(CustomOptimizer{.state = {"average"}, .step = unchanged}), Error);
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ TEST(Schedule, NamesAndBadSettings) {
   EXPECT_THROW(exponential_lr(-1.0F).factor(1, 10), Error);
   EXPECT_THROW(exponential_lr(std::numeric_limits<float>::infinity()).factor(1, 10), Error);
   EXPECT_THROW(with_warmup(constant_lr(), -1).factor(1, 10), Error);
+  EXPECT_THROW(constant_lr().factor(-2, 10), Error);
 }
 
 }  // namespace

@@ -106,6 +106,17 @@ TEST(Checkpoint, TheBestEpochIsWrittenOnceUnderBothNames) {
   EXPECT_TRUE(std::filesystem::equivalent(checkpoint->last(), checkpoint->best()));
 }
 
+TEST(Checkpoint, ASecondRunHasABestOfItsOwn) {
+  const TempFolder folder;
+  const auto checkpoint =
+      std::make_shared<Checkpoint>(folder.path(), CheckpointOptions{.monitor = "loss"});
+  checkpoint->load_state({{"best", -1.0}, {"best_epoch", 7.0}});
+  OneTraining session({});
+  session.fit({checkpoint}, {}, 0);
+  EXPECT_LE(checkpoint->monitor().best_epoch(), 3);
+  EXPECT_TRUE(std::filesystem::exists(checkpoint->best()));
+}
+
 /// As somebody may while the last epoch is measured.
 TEST(Checkpoint, WhatIsGoneAtTheEndIsWrittenAnew) {
   class Remover : public Callback {
@@ -205,12 +216,19 @@ TEST(LoadState, RefusesStatesOfOtherModelsAndOptimizers) {
   load(same, wrong);
 }
 
-TEST(LoadState, StateOfAnotherPrecisionIsRefusedByTheNextStep) {
+TEST(LoadState, RefusesStateOfAnotherPrecision) {
   OneTraining f32({.optimizer = Adam{}});
-  f32.fit({}, {}, 0);
   OneTraining bf16({.optimizer = Adam{}, .state_precision = StatePrecision::bf16});
-  bf16.trainer.train_step().load_state(f32.trainer.train_step().state());
-  expect_error(ErrorKind::argument, "another optimizer or precision", [&] { bf16.fit({}, {}, 0); });
+  f32.fit({}, {}, 0);
+  bf16.fit({}, {}, 1);
+  for (const auto& [from, into] : {std::pair(&f32, &bf16), std::pair(&bf16, &f32)}) {
+    const TrainState state = clone(from->trainer.train_step().state());
+    const std::vector<Tensor> before = test::snapshot(into->net);
+    expect_error(ErrorKind::argument, "another optimizer or precision",
+                 [&] { into->trainer.train_step().load_state(state); });
+    const std::vector<Tensor> after = test::snapshot(into->net);
+    for (std::size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(equal_bits(before[i], after[i]));
+  }
 }
 
 TEST(TrainingState, DamagedFilesAreRefused) {

@@ -6,6 +6,7 @@
 
 #include "core/layers/nets.h"
 #include "optim/update.h"
+#include "tests/data/test_files.h"
 #include "tests/train/nets.h"
 #include "train/train_step.h"
 
@@ -143,6 +144,35 @@ TEST(CustomOptimizer, MayReduceAndKeepWhatAParameterWas) {
   }
   EXPECT_NEAR(std::sqrt(moved), 0.1, 1e-6);
   EXPECT_EQ(step.state_bytes(), before.bytes());
+}
+
+/// Names that begin as another one, or as what the step keeps itself.
+TEST(CustomOptimizer, StateMayBeCalledAlmostAnything) {
+  const auto formula = [](std::vector<std::string> names) {
+    const std::size_t count = names.size();
+    return CustomOptimizer{.lr = 0.1F,
+                           .state = std::move(names),
+                           .step = [=](const Expr& p, const Expr& g, const Expr& lr,
+                                       const Expr& /*t*/, const State& /*state*/) -> Update {
+                             return {p - lr * g, std::vector<Expr>(count, g)};
+                           }};
+  };
+  Model model = test::linear_model();
+  const TrainOptions options{.loss = mse(),
+                             .optimizer = formula({"square", "square_max", "averages", "square_1"}),
+                             .ema = 0.9F};
+  TrainStep step(model, options);
+  const auto run = [&] {
+    step.run({test::random_tensor({4, 2}, 1)}, Tensor::zeros(DType::f32, {4, 2}));
+  };
+  run();
+  EXPECT_NO_THROW(step.load_state(clone(step.state())));
+  EXPECT_NO_THROW(run());
+  for (const char* name : {"average", "accumulated", "master"}) {
+    testing::expect_error(ErrorKind::argument, text("state is called '", name), [&] {
+      check(formula({"square", name}));
+    });
+  }
 }
 
 }  // namespace

@@ -61,6 +61,24 @@ TEST(FlatParameters, TakeWhatFits) {
   });
 }
 
+TEST(FlatParameters, RefuseShapesThatHaveChanged) {
+  Model model = test::linear_model();
+  FlatParameters flat(model, {"w", "b"});
+  const Tensor before = flat.get();
+  Graph& graph = model.graph();
+  for (const std::int64_t size : {1, 3}) {
+    Value* const old = graph.find("b");
+    graph.rename(old, graph.unique_name("old"));
+    Value* const fresh = graph.add_initializer("b", Tensor::zeros(DType::f32, Shape{size}));
+    graph.replace_all_uses(old, fresh);
+    const std::string part = text("'b' is f32[", size, "] since the graph was edited");
+    expect_error(ErrorKind::shape, part, [&] { flat.get(); });
+    expect_error(ErrorKind::shape, part, [&] { flat.set(Tensor::zeros(DType::f32, Shape{6})); });
+    expect_error(ErrorKind::shape, part, [&] { flat.delta(before); });
+    EXPECT_THAT(numbers(graph.find("w")->initializer()), ElementsAre(1, 2, 3, 4));
+  }
+}
+
 // A client goes on with what the server sends, in plans that there are already.
 TEST(FlatParameters, AStepStartsFromWhatIsSet) {
   Model model = test::small_net(false);
@@ -159,6 +177,8 @@ TEST(Deltas, OfTheSmallestAndTheLargestNumbersArePacked) {
   wrong.scales = vector_of({1, 1});
   expect_error(ErrorKind::shape, "found 2 scales for 2 numbers, wanted 1",
                [&] { unpacked(wrong); });
+  wrong.scales = vector_of({std::numeric_limits<float>::quiet_NaN()});
+  expect_error(ErrorKind::numeric, "number 0 of the scales is nan", [&] { unpacked(wrong); });
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "autograd/joint_loss.h"
 #include "core/layers/nets.h"
 #include "data/tensor_dataset.h"
@@ -75,6 +77,39 @@ TEST(FindRate, RefusesSearchesThatMakeNoSense) {
     testing::expect_error(ErrorKind::argument, "wanted two rates",
                           [&] { find_rate(trainer, loader, search); });
   }
+}
+
+TEST(FindRate, NeedsAnOptimizerAndTheConstantSchedule) {
+  DataLoader loader(zeros(), {.batch = 20});
+  const auto refused = [&](const TrainOptions& options, std::string_view part) {
+    Model model = test::linear_model();
+    Trainer trainer(model, options);
+    testing::expect_error(ErrorKind::argument, part, [&] { find_rate(trainer, loader); });
+  };
+  refused({.loss = mse(), .optimizer = std::nullopt}, "has no optimizer");
+  refused({.loss = mse(), .schedule = exponential_lr(0.9F)}, "wanted the constant one");
+  refused({.loss = mse(), .schedule = with_warmup(constant_lr(), 9)}, "without warm-up");
+  refused({.loss = mse(), .groups = {{.pattern = "b", .schedule = exponential_lr(0.9F)}}},
+          "the rate of 'b' has a schedule");
+}
+
+/// Of the two batches, no target of the first counts; of the other data, none at all.
+TEST(FindRate, LeavesOutBatchesThatCountForNothing) {
+  Loss loss = cross_entropy();
+  loss.ignore_index = 1;
+  Tensor labels = Tensor::zeros(DType::i64, {20});
+  std::ranges::fill(labels.values<std::int64_t>().first(10), 1);
+  const auto images = test::random_tensor({20, 1, 2, 2}, 5);
+  Model model = make_net("mlp", Shape{1, 2, 2}, 2, 1);
+  Trainer trainer(model, {.loss = loss});
+  DataLoader loader(tensor_dataset({{"x", images}}, {"y", labels}), {.batch = 10});
+  const RateFound found =
+      find_rate(trainer, loader, {.lowest = 1e-4F, .highest = 1e-3F, .steps = 3});
+  EXPECT_EQ(found.tried.size(), 3U);
+  std::ranges::fill(labels.values<std::int64_t>(), 1);
+  DataLoader none(tensor_dataset({{"x", images}}, {"y", labels}), {.batch = 10});
+  testing::expect_error(ErrorKind::numeric, "the first loss is not finite",
+                        [&] { find_rate(trainer, none); });
 }
 
 }  // namespace

@@ -155,8 +155,20 @@ TEST(GraphLoss, MayNeedNoTarget) {
       builder.expr(graph.add_initializer("w", Tensor::from<float>({2, 2}, {1, 0, 0, 2})));
   const Expr missed = matmul(x, w) - x;
   graph.add_output(call("ReduceMean", {missed * missed}).value());  // [1,1]
-  TrainStep step(model, {.loss = graph_loss(graph.outputs().front()->name())});
-  EXPECT_FLOAT_EQ(step.run({kX}, Tensor::zeros(DType::f32, {1})), 0.5F);
+  const Loss loss = graph_loss(graph.outputs().front()->name());
+  TrainStep step(model, {.loss = loss, .optimizer = std::nullopt});
+  const Tensor unread = Tensor::zeros(DType::f32, {1});
+  EXPECT_FLOAT_EQ(step.run({kX}, unread), 0.5F);
+  EXPECT_FLOAT_EQ(step.run({kX}, std::vector<Tensor>{}), 0.5F);
+  const std::string no_target = "target 0 of the batch is undefined";
+  expect_error(ErrorKind::argument, no_target, [&] { step.run({kX}, Tensor()); });
+  expect_error(ErrorKind::argument, no_target, [&] { step.plan({kX}, Tensor()); });
+  expect_error(ErrorKind::argument, "input 0 of the batch is undefined",
+               [&] { step.run({Tensor()}, unread); });
+  const Batch batch{.inputs = {kX}, .size = 1};
+  Trainer trainer(model, {.loss = loss});
+  expect_error(ErrorKind::argument, no_target, [&] { trainer.step(batch); });
+  expect_error(ErrorKind::argument, no_target, [&] { trainer.evaluate(batch); });
 }
 
 TEST(JointLoss, WhatDoesNotFitIsRefused) {

@@ -84,8 +84,11 @@ TEST(Logits, AreMovedAsTheProbabilitiesAre) {
 TEST(Logits, OfASigmoidServeBinaryCrossEntropyAndClasses) {
   const auto sigmoids = [](const Expr& y) { return sigmoid(y); };
   const Tensor target = Tensor::full(DType::f32, {2, 3, 4}, 1.0);
-  EXPECT_EQ(losses(model_with(sigmoids), bce_with_logits(), target),
-            losses(model_with(as_is), bce_with_logits(), target));
+  for (const Loss& loss : {bce_with_logits(), focal(), dice()}) {
+    EXPECT_EQ(losses(model_with(sigmoids), loss, target), losses(model_with(as_is), loss, target))
+        << loss.name;
+  }
+  EXPECT_EQ(losses(model_with(softmax), kl(), target), losses(model_with(as_is), kl(), target));
   EXPECT_EQ(losses(model_with(sigmoids), token_cross_entropy(), kTokens),
             losses(model_with(as_is), token_cross_entropy(), kTokens));
   EXPECT_NE(losses(model_with(sigmoids), mse(), target), losses(model_with(as_is), mse(), target));

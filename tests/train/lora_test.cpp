@@ -211,5 +211,14 @@ TEST(Lora, TrainsBesideQuantizedWeightsWhichKeepTheirBits) {
   EXPECT_EQ(model.graph().find("fc.weight_quantized"), nullptr);
 }
 
+TEST(Lora, AlphaKeepsItsDigits) {
+  const testing::TempFolder folder;
+  const auto path = folder.path() / "adapters.safetensors";
+  Model model = encoder();
+  edit::add_lora(model, {.pattern = ".*self_attn", .rank = 4, .alpha = 12345678.0, .seed = 1});
+  save_lora(model, path);
+  EXPECT_EQ(load_lora(path).at(0).alpha, edit::lora_adapters(model).at(0).alpha);
+}
+
 }  // namespace
 }  // namespace graft

@@ -56,6 +56,10 @@ TEST(Metric, ClassesMayStandInTheMidst) {
   EXPECT_EQ(matrix.count(1, 0), 1);
   EXPECT_EQ(matrix.count(1, 1), 2);
   EXPECT_EQ(matrix.count(0, 0), 0);
+  EXPECT_EQ(matrix.count(2, 0), 0) << "no such class";
+  EXPECT_EQ(matrix.count(0, 3), 0);
+  EXPECT_EQ(matrix.count(-1, 3), 0);
+  EXPECT_EQ(ConfusionMatrix().count(0, 0), 0);
 }
 
 /// Errors 1, -1, 3 of 1, 2, 6: the mean is 3, squares about it 14, squared errors 11.

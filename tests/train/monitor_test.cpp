@@ -81,5 +81,34 @@ TEST(Monitor, RefusesEpochsThatAreNone) {
   }
 }
 
+TEST(Monitor, ForgetsABestThatIsNoNumber) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Monitor monitor("loss");
+  std::vector<bool> better;
+  for (const double loss : {nan, nan, 3.0, nan, 2.0}) {
+    better.push_back(monitor.improves(EpochReport{.loss = loss}));
+  }
+  EXPECT_THAT(better, ::testing::ElementsAre(true, false, true, false, true));
+}
+
+TEST(Monitor, TakesNoLossOfNothingForTheBest) {
+  Monitor monitor("validation_loss");
+  for (const double loss : {0.0, 3.0}) {
+    monitor.improves({.validation = Evaluation{.loss = loss, .weight = loss}});
+  }
+  EXPECT_EQ(monitor.best(), 3.0);
+}
+
+TEST(Monitor, OptionsThatMakeNoSenseAreRefused) {
+  for (const double none : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    expect_error(ErrorKind::argument, "least_change is",
+                 [&] { EarlyStopping({.least_change = none}); });
+    expect_error(ErrorKind::argument, "least_change is",
+                 [&] { ReduceOnPlateau({.least_change = none}); });
+    expect_error(ErrorKind::argument, "floor is",
+                 [&] { ReduceOnPlateau({.floor = static_cast<float>(none)}); });
+  }
+}
+
 }  // namespace
 }  // namespace graft

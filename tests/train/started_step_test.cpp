@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/layers/nets.h"
+#include "tests/data/test_files.h"
 #include "tests/train/nets.h"
 #include "train/evaluator.h"
 #include "train/train_step.h"
@@ -61,6 +62,23 @@ TEST(StartedStep, OutlivesItsTrainStep) {
     return step.start({test::random_tensor(kImages, 1)}, test::cyclic_labels(30, 3));
   };
   EXPECT_GT(start().loss(), 0.0);
+}
+
+TEST(CountCorrect, RefusesWhatItCannotCount) {
+  const Tensor scores = Tensor::zeros(DType::f32, {4, 3});
+  const Tensor labels = Tensor::zeros(DType::i64, {4});
+  EXPECT_EQ(count_correct(scores, labels, 1), 4);
+  const auto refused = [&](ErrorKind kind, std::string_view part, const Tensor& prediction,
+                           const Tensor& target, int axis) {
+    testing::expect_error(kind, part, [&] { count_correct(prediction, target, axis); });
+  };
+  refused(ErrorKind::type, "wanted f32 or f64", scores.cast(DType::f16), labels, 1);
+  refused(ErrorKind::type, "class indices i64", scores, labels.cast(DType::f32), 1);
+  refused(ErrorKind::shape, "wanted 4 class indices", scores, Tensor::zeros(DType::i64, {5}), 1);
+  refused(ErrorKind::argument, "axis of classes is 2", scores, labels, 2);
+  refused(ErrorKind::argument, "axis of classes is -1", scores, labels, -1);
+  refused(ErrorKind::argument, "the prediction is undefined", Tensor(), labels, 1);
+  refused(ErrorKind::argument, "the target is undefined", scores, Tensor(), 1);
 }
 
 }  // namespace

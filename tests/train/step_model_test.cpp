@@ -228,5 +228,16 @@ TEST(ExportStep, RefusesByNameWhatOnnxLacks) {
   EXPECT_THAT(error.what(), HasSubstr("it needs Cofactors"));
 }
 
+TEST(ExportStep, RefusesOptionsThatItCannotExport) {
+  const auto kind = [](const TrainOptions& options) {
+    return error_of([&] { export_step(net(), options, {kImages}, kClasses); }).kind();
+  };
+  EXPECT_EQ(kind({.optimizer = std::nullopt}), ErrorKind::argument);
+  EXPECT_EQ(kind({.optimizer = Adam{.beta1 = 2.0F}}), ErrorKind::argument);
+  EXPECT_EQ(kind({.ema = 3.0F}), ErrorKind::argument);
+  EXPECT_EQ(kind({.accumulate = 0}), ErrorKind::argument);
+  EXPECT_EQ(kind({.accumulate = 4}), ErrorKind::unsupported);
+}
+
 }  // namespace
 }  // namespace graft

@@ -9,6 +9,7 @@
 #include "core/layers/append.h"
 #include "core/layers/nets.h"
 #include "tests/train/nets.h"
+#include "train/evaluator.h"
 #include "train/trainable.h"
 
 namespace graft {
@@ -326,6 +327,25 @@ TEST(TrainStep, LoopsOfUnknownLengthAreRefusedByName) {
   });
   EXPECT_THAT(message, HasSubstr("Loop node 'repeat'"));
   EXPECT_THAT(message, HasSubstr("the number of its turns depends on data"));
+}
+
+TEST(TrainStep, OptionsThatMakeNoSenseAreRefusedAtOnce) {
+  const auto refused = [](const TrainOptions& options) {
+    Model model = test::linear_model();
+    return error_text([&] { TrainStep(model, options); });
+  };
+  EXPECT_THAT(refused({.output = "typo"}), HasSubstr("no output 'typo'"));
+  EXPECT_THAT(refused({.loss = {.name = "typo"}}), HasSubstr("unknown loss 'typo'"));
+  EXPECT_THAT(refused({.clip = {.norm = -1.0F}}), HasSubstr("clip norm is -1"));
+  EXPECT_THAT(refused({.schedule = step_lr(0)}), HasSubstr("every cannot be 0"));
+  EXPECT_THAT(refused({.groups = {{.pattern = "b", .schedule = step_lr(0)}}}),
+              HasSubstr("every cannot be 0"));
+  EXPECT_THAT(refused({.total_updates = -1}), HasSubstr("total_updates is -1"));
+  Model model = test::linear_model();
+  EXPECT_THAT(error_text([&] { Evaluator(model, {.output = "typo"}); }),
+              HasSubstr("no output 'typo'"));
+  TrainStep step(model, {.loss = mse()});
+  EXPECT_THAT(error_text([&] { step.set_total_updates(-1); }), HasSubstr("total_updates is -1"));
 }
 
 }  // namespace
