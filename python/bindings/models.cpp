@@ -205,7 +205,7 @@ void bind_edits(nb::class_<HeldModel>& model) {
       .def(
           "set_batch",
           [](HeldModel& held, std::optional<std::int64_t> batch) {
-            change(held, [&](Model& m) { edit::set_batch(m, batch); });
+            change(held, [&](Model& m) { edit::change_batch(m, batch); });
           },
           nb::arg("batch") = nb::none())
       .def(

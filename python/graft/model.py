@@ -169,7 +169,7 @@ class Model:
         return self
 
     def set_batch(self, batch: int | None = None) -> Model:
-        """Sets the first dim of all inputs to a number, or leaves it open without one."""
+        """Sets the batch to a number, or leaves it open without one, wherever an exporter baked it in."""
         self._core.set_batch(batch)
         return self
 

@@ -150,12 +150,13 @@ std::string page(const std::string& old) {
          "Made from the registry by `build/tests/ops_page docs/ops.md`; a test fails when it is\n"
          "stale. Versions: the opsets that changed the op; models from opset 1 to "
       << kNewestOpset
-      << "\nare brought to the newest form. CPU types, CUDA types (gpu.md): element types that a\n"
-         "kernel there takes in a sample; a `?` is for a build with GRAFT_CUDA to answer. "
-         "Gradient:\n"
-         "a rule, a decomposition into other ops, or why there is none. Samples: cases on which "
-         "the\n"
-         "sweep tests values, gradients and aliasing.\n"
+      << "\nare brought to the newest form. CPU types, CUDA types (gpu.md): element types\n"
+         "of the first input for which a sample finds a kernel there; others may run too.\n"
+         "`as its parts`: it is written as other ops; `between plans`: it runs on the CPU\n"
+         "between plans; `any (a view)`: no kernel runs; `-`: there is none; `?` is for a\n"
+         "build with GRAFT_CUDA to answer. Gradient: a rule, a decomposition into other\n"
+         "ops, or why there is none. Samples: cases on which the sweep tests values,\n"
+         "gradients and aliasing.\n"
          "The ops of ai.graft are internal: they never reach a file.\n";
   for (const std::string_view domain : domains) print_domain(out, domain, card, known);
   return out.str();

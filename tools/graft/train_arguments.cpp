@@ -52,7 +52,8 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
       ->type_name(one_of(optimizer_names()));
   add_by_pattern(
       app, "--lr,--learning-rate",
-      "learning rate, or 'auto': as graft lr-find finds (default: by the optimizer); "
+      "learning rate, or 'auto' (of graft train): as graft lr-find finds (default: by the "
+      "optimizer); "
       "also of those parameters whose whole name matches",
       [&arguments](const std::string& plain, const std::vector<ByPattern>& others) {
         arguments.finds_lr = plain == "auto";
@@ -67,7 +68,7 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
       })
       ->type_name("NUMBER|auto|PATTERN=NUMBER");
   app.add_option("--momentum", arguments.momentum,
-                 "of sgd (default: 0.9 of graft train, else 0) and rmsprop");
+                 "of sgd (default: 0.9 of graft train and lr-find, else 0) and rmsprop");
   add_by_pattern(app, "--weight-decay,--wd",
                  "share of a weight that decays; also of those that match alone",
                  [&arguments](const std::string& plain, const std::vector<ByPattern>& others) {
