@@ -137,7 +137,10 @@ SampleInput grid_of(const Shape& shape) {
 
 std::vector<Sample> pixel_sample_samples() {
   return {{"inside_and_outside",
-           {{{2, 3, 5, 6}}, {.shape = {2, 3, 4, 2}, .low = -1.7, .high = 6.3, .distinct = true}}}};
+           {{{2, 3, 5, 6}}, {.shape = {2, 3, 4, 2}, .low = -1.7, .high = 6.3, .distinct = true}}},
+          {"one_pixel",
+           {{{1, 2, 1, 1}}, {.shape = {1, 2, 2, 2}, .low = -0.9, .high = 0.8, .distinct = true}}},
+          {"empty_batch", {{{0, 2, 3, 3}}, {{0, 2, 2, 2}}}}};
 }
 
 std::vector<Sample> grid_sample_samples() {
