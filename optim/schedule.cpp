@@ -33,8 +33,10 @@ double after_warmup(const Schedule& s, std::int64_t step, std::int64_t total) {
   switch (s.kind) {
     case Schedule::Kind::constant:
       return 1.0;
-    case Schedule::Kind::step:
-      return std::pow(static_cast<double>(s.gamma), static_cast<double>(step / s.every));
+    case Schedule::Kind::step: {
+      const std::int64_t drops = step / s.every;
+      return std::pow(static_cast<double>(s.gamma), static_cast<double>(drops));
+    }
     case Schedule::Kind::exponential:
       return std::pow(static_cast<double>(s.gamma), at);
     case Schedule::Kind::cosine:
