@@ -41,10 +41,10 @@ class Graph {
   void add_output(Value* value);
   void set_outputs(const std::vector<Value*>& values);
   /// Removes an input, its default value too, if nothing uses it. Throws Error{argument} otherwise,
-  /// naming the users.
+  /// naming the users, and for null.
   void remove_input(Value* value);
   /// Takes the default value from an input; removes any other initializer if nothing uses it.
-  /// Throws Error{argument} otherwise, naming the users.
+  /// Throws Error{argument} otherwise, naming the users, and for null.
   void remove_initializer(Value* value);
 
   const std::vector<Value*>& inputs() const { return inputs_; }
@@ -72,11 +72,13 @@ class Graph {
   Value* find(std::string_view name) const;
   /// The value of that name in this graph or, failing that, in the nearest parent that has one.
   Value* find_in_scope(std::string_view name) const;
-  /// Throws Error{model} if the name is taken here, in a parent or in a body that reads the value.
+  /// Throws Error{model} if the name is taken here, in a parent or in a body that reads the value,
+  /// Error{argument} for null and for a value of another graph.
   void rename(Value* value, std::string_view name);
   /// A name that no value of this graph has: the stem itself, or the stem and a number.
   std::string unique_name(std::string_view stem);
-  /// Lets every reader of `from`, bodies and graph outputs included, read `to`.
+  /// Lets every reader of `from`, bodies and graph outputs included, read `to`. Throws
+  /// Error{argument} for null.
   void replace_all_uses(Value* from, Value* to);
 
   /// What the file held of a value of this graph; nothing where there was no file. Copies of the

@@ -12,7 +12,8 @@ class Builder;
 
 /// A value in a graph under construction, with operators that add nodes. Cheap to copy. An empty
 /// Expr stands for "no value": a left-out input, or no gradient. Types and shapes of operands must
-/// be known; ordinary broadcasting applies.
+/// be known; ordinary broadcasting applies. Functions that need a value throw Error{argument} for
+/// an empty one.
 class Expr {
  public:
   Expr() = default;
@@ -80,7 +81,7 @@ Expr reduce_mean(const Expr& x, const std::vector<std::int64_t>& axes, bool keep
 
 Expr matmul(const Expr& a, const Expr& b);
 Expr transpose(const Expr& x, const std::vector<std::int64_t>& permutation);
-/// Swaps the last two axes.
+/// Swaps the last two axes. Throws Error{shape} if there are fewer.
 Expr transpose_last(const Expr& x);
 Expr reshape(const Expr& x, const Shape& shape);
 /// Broadcasts to `shape`.
