@@ -116,6 +116,7 @@ Outcome run_nodes(const Graph& graph, const std::vector<Datum>& inputs, const Gi
   Outcome before;  // what is large or infinite there, a mask, may do no harm
   for (const auto& [value, datum] : data) note_numbers(datum, before);
   outcome.smallest = before.smallest;
+  outcome.largest_given = before.largest;
   outcome.succeeded = succeeds([&] {
     for (const auto& node : graph.nodes()) run_node(*node, data, outcome);
     for (const Value* output : graph.outputs()) outcome.results.push_back(data.at(output));
@@ -133,10 +134,15 @@ Outcome run_planned(const Graph& graph, const std::vector<Datum>& inputs,
                     const PlanOptions& options) {
   Outcome outcome;
   outcome.succeeded = succeeds([&] {
-    Program program(graph.clone(), options);
-    outcome.results = program.run(inputs);
-    Outcome again{.succeeded = true, .results = program.run(inputs)};
-    require_same(outcome, again, 0.0, "the second run");
+    try {
+      Program program(graph.clone(), options);
+      outcome.results = program.run(inputs);
+      Outcome again{.succeeded = true, .results = program.run(inputs)};
+      require_same(outcome, again, 0.0, "the second run");
+    } catch (const Error& error) {
+      outcome.lacks_memory = error.kind() == ErrorKind::memory;
+      throw;
+    }
   });
   return outcome;
 }

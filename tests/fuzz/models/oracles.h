@@ -17,6 +17,10 @@ struct Outcome {
   /// The largest finite number that was seen on the way, and whether all numbers were finite.
   double largest = 0.0;
   bool is_finite = true;
+  /// The largest finite number of those that were given: its square may be infinite in f32.
+  double largest_given = 0.0;
+  /// Whether it failed for memory, which what is not joined with others may need more of.
+  bool lacks_memory = false;
   /// The size of the smallest of all that were given or seen, but for 0.
   double smallest = 1.0;
 
@@ -24,7 +28,7 @@ struct Outcome {
   /// everywhere behind it.
   bool is_tame() const { return is_finite && largest <= 1e3; }
   /// Whether nothing that f64 has vanishes in f32: squares of numbers near 0 do.
-  bool stays_in_f32() const { return is_tame() && smallest >= 1e-15; }
+  bool stays_in_f32() const { return is_tame() && smallest >= 1e-15 && largest_given <= 1e15; }
 };
 
 /// Runs a graph in the newest form as sessions do, twice where it is cheap to see that the second
