@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "autograd/joint_loss.h"
-#include "autograd/loss_ranges.h"
+#include "autograd/loss_settings.h"
 #include "core/base/at.h"
 #include "core/ops/builder.h"
 

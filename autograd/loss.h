@@ -188,8 +188,8 @@ Expr add_loss(const Loss& loss, const Expr& prediction, const Expr& target);
 /// Throws Error{argument} naming the first class index that is outside [0, classes); those of
 /// sequences may be negative. Losses whose targets are no classes are not checked.
 void check_class_targets(const Loss& loss, const Tensor& target, std::int64_t classes);
-/// How many of the targets count: all, but those of `ignore_index`. Throws Error{argument} where
-/// these are to be found in no tensor.
+/// How many of the targets count: all, but those of `ignore_index`. Throws Error{argument} if there
+/// is an `ignore_index` and no target.
 std::int64_t count_judged(const Loss& loss, const Tensor& target);
 /// What the mean of a batch divides by, so that the means of several make that of all: the weights
 /// of the classes of those that count, each 1 without `class_weights`; for losses without class

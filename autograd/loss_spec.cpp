@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "autograd/joint_loss.h"
-#include "autograd/loss_ranges.h"
+#include "autograd/loss_settings.h"
 #include "core/base/error.h"
 
 namespace graft {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "optim/state_names.h"
 
 namespace graft {
 namespace {
@@ -68,8 +69,7 @@ void check_settings(const T& o) {
   if (!problem.empty()) fail(ErrorKind::argument, "optimizer: ", problem);
 }
 
-/// What a step keeps beside what its optimizer does (train/averages.h, masters.h, step_builder.h).
-constexpr std::array<std::string_view, 3> kNamesOfSteps{"average", "accumulated", "master"};
+constexpr std::array<std::string_view, 3> kNamesOfSteps{kAverage, kAccumulated, kMaster};
 
 void check_settings(const CustomOptimizer& o) {
   if (!o.step) fail(ErrorKind::argument, "optimizer: step is empty, wanted a formula");

@@ -4,6 +4,7 @@
 
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
+#include "optim/state_names.h"
 
 namespace graft {
 namespace {

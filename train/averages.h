@@ -10,9 +10,6 @@
 
 namespace graft {
 
-/// What an average is called behind what it follows: "<name>.average".
-inline constexpr std::string_view kAverage = "average";
-
 /// Whether that is what unique_name() makes of the stem: "w.average" or "w.average_1", but neither
 /// "w.averages" nor "w.average.average".
 bool is_name_from(std::string_view stem, std::string_view name);

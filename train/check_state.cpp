@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "optim/state_names.h"
 #include "train/averages.h"
 
 namespace graft {

@@ -5,6 +5,7 @@
 
 #include "core/base/rng.h"
 #include "core/ops/builder.h"
+#include "optim/state_names.h"
 #include "train/averages.h"
 #include "train/step_builder.h"
 #include "train/trainable.h"

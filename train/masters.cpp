@@ -5,6 +5,7 @@
 #include "core/ops/builder.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
+#include "optim/state_names.h"
 
 namespace graft {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -17,9 +16,6 @@ using StateTensors = std::map<std::string, Tensor>;
 inline bool is_half(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
 }
-
-/// What a master is called behind its parameter: "<parameter>.master".
-inline constexpr std::string_view kMaster = "master";
 
 /// What trains in f32 in place of a parameter or a running statistic of 16 bits: an update is
 /// smaller than what those can tell apart. Source: Micikevicius et al., arXiv 1710.03740, 3.1.

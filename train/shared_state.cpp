@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "optim/state_names.h"
 #include "train/averages.h"
 #include "train/data_parallel.h"
 #include "train/step_builder.h"

@@ -4,6 +4,7 @@
 
 #include "autograd/backward.h"
 #include "core/ops/registry.h"
+#include "optim/state_names.h"
 #include "train/averages.h"
 #include "train/data_parallel.h"
 #include "train/judged.h"

@@ -16,9 +16,6 @@
 
 namespace graft {
 
-/// What buffers are called behind the parameter whose gradients they sum up: "<name>.accumulated".
-inline constexpr std::string_view kAccumulated = "accumulated";
-
 /// What a step does beside computing the loss.
 enum class StepKind {
   evaluate,    ///< nothing

@@ -53,8 +53,7 @@ void add_arguments(CLI::App& app, OptimizerArguments& arguments) {
   add_by_pattern(
       app, "--lr,--learning-rate",
       "learning rate, or 'auto' (of graft train): as graft lr-find finds (default: by the "
-      "optimizer); "
-      "also of those parameters whose whole name matches",
+      "optimizer); also of those parameters whose whole name matches",
       [&arguments](const std::string& plain, const std::vector<ByPattern>& others) {
         arguments.finds_lr = plain == "auto";
         arguments.lr.reset();
