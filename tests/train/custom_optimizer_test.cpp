@@ -90,10 +90,19 @@ TEST(CustomOptimizer, MomentumIsThatOfSgd) {
   EXPECT_LT(formula.losses.back(), formula.losses.front());
 }
 
+/// On one row at a time, so that a weight's gradient is one product. Where it is a sum, Graft's
+/// Adam may add it up in another order, and Adam divides by what may be near 0.
 TEST(CustomOptimizer, AdamIsAdam) {
-  const Trained formula = train({.optimizer = adam_formula(1e-3F)});
-  const Trained built_in = train({.optimizer = Adam{.lr = 1e-3F}});
-  EXPECT_LT(distance(formula.model, built_in.model), 2e-6);
+  const auto trained = [](TrainOptions options) {
+    Model model = make_net("mlp", {1, 28, 28}, 10, /*seed=*/3);
+    TrainStep step(model, std::move(options));
+    for (int i = 0; i < 12; ++i) {
+      step.run({test::random_tensor({1, 1, 28, 28}, i % 4)}, test::cyclic_labels(1, 10));
+    }
+    return model;
+  };
+  const Model formula = trained({.optimizer = adam_formula(1e-3F)});
+  EXPECT_LT(distance(formula, trained({.optimizer = Adam{.lr = 1e-3F}})), 2e-6);
 }
 
 /// One node a parameter, which writes parameter and state where they lie.
