@@ -96,21 +96,6 @@ TEST(CustomOptimizer, AdamIsAdam) {
   EXPECT_LT(distance(formula.model, built_in.model), 2e-6);
 }
 
-/// A weight's gradient is one product then, where above Graft's Adam may add up in another order
-/// what the formula gets as a whole, and Adam divides by what may be near 0.
-TEST(CustomOptimizer, AdamIsAdamOnOneRow) {
-  const auto trained = [](TrainOptions options) {
-    Model model = make_net("mlp", {1, 28, 28}, 10, /*seed=*/3);
-    TrainStep step(model, std::move(options));
-    for (int i = 0; i < 12; ++i) {
-      step.run({test::random_tensor({1, 1, 28, 28}, i % 4)}, test::cyclic_labels(1, 10));
-    }
-    return model;
-  };
-  const Model formula = trained({.optimizer = adam_formula(1e-3F)});
-  EXPECT_LT(distance(formula, trained({.optimizer = Adam{.lr = 1e-3F}})), 2e-6);
-}
-
 /// One node a parameter, which writes parameter and state where they lie.
 TEST(CustomOptimizer, WritesInPlace) {
   const Trained formula = train({.optimizer = adam_formula(1e-3F)});
