@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "core/ops/conv/conv_blocks.h"
 #include "core/ops/conv/conv_clamp.h"
 #include "core/ops/conv/conv_image.h"
 #include "core/ops/conv/conv_patterns.h"
@@ -19,11 +20,6 @@
 
 namespace graft {
 namespace {
-
-/// Target channels of a block: all but the last.
-constexpr std::int64_t kWidth = kMostTileVectors * kTileLanes;
-/// Taps and source channels of a slice: of a block it fills a quarter of a second cache.
-constexpr std::int64_t kSlice = 1152;
 
 /// Some sources' part of a weight's block.
 struct Slice {
@@ -77,14 +73,6 @@ AddTiles add_tiles_of(std::int64_t vectors) {
   return kTiles[vectors - 1];
 }
 
-/// Those of 16 numbers that lie before the end.
-Lanes16 load_before(const float* end, const float* from) {
-  if (end - from >= kTileLanes) return load<kTileLanes>(from);
-  float numbers[kTileLanes] = {};
-  std::copy(from, end, numbers);
-  return load<kTileLanes>(numbers);
-}
-
 /// Of images whose sources and targets lie in a second cache with a block of the weight.
 constexpr std::int64_t kGroupPositions = 1024;
 
@@ -92,73 +80,6 @@ std::int64_t images_of_group(std::int64_t batch, std::int64_t plane) {
   const std::int64_t most = std::max<std::int64_t>(1, kGroupPositions / plane);
   const std::int64_t groups = (batch + most - 1) / most;
   return (batch + groups - 1) / groups;
-}
-
-std::int64_t vectors_of(std::int64_t channels) {
-  return (channels + kTileLanes - 1) / kTileLanes;
-}
-
-/// Some target channels.
-struct Block {
-  std::int64_t first;
-  std::int64_t width;
-
-  /// Of the block's part of the weight, whose last vector is filled up with zeros.
-  std::int64_t row() const { return vectors_of(width) * kTileLanes; }
-};
-
-/// Channels and taps of a weight.
-struct WeightSizes {
-  std::int64_t sources;
-  std::int64_t targets;
-  std::int64_t taps;
-};
-
-/// `count` sources of a block, from [target][source][tap] to [tap][source][target].
-void pack_columns(const float* weight, const WeightSizes& sizes, const Block& block,
-                  std::int64_t count, float* to) {
-  for (std::int64_t lane = 0; lane < block.width; lane += kTileLanes) {
-    const float* rows[kTileLanes];
-    for (int i = 0; i < kTileLanes; ++i) {
-      const bool is_there = lane + i < block.width;
-      rows[i] = is_there ? weight + (lane + i) * sizes.sources * sizes.taps : nullptr;
-    }
-    std::int64_t source = 0;
-    std::int64_t tap = 0;
-    for_each_column(rows, count * sizes.taps, [&](std::int64_t, const Lanes16& column) {
-      store(to + (tap * count + source) * block.row() + lane, column);
-      if (++tap < sizes.taps) return;
-      tap = 0;
-      ++source;
-    });
-  }
-}
-
-/// The same from [source][target][tap], taps from the last on.
-void pack_rows(const float* weight, const float* end, const WeightSizes& sizes, const Block& block,
-               std::int64_t count, float* to) {
-  const std::int64_t taps = sizes.taps;
-  for (std::int64_t source = 0; source < count; ++source, weight += sizes.targets * taps) {
-    if (taps == 1) {
-      std::fill_n(std::copy_n(weight, block.width, to + source * block.row()),
-                  block.row() - block.width, 0.0F);
-      continue;
-    }
-    for (std::int64_t lane = 0; lane < block.width; lane += kTileLanes) {
-      for (std::int64_t tap = 0; tap < taps; tap += kTileLanes) {
-        Lanes16 rows[kTileLanes];
-        unroll<kTileLanes>([&]<int i>() {
-          const bool is_there = lane + i < block.width;
-          rows[i] = is_there ? load_before(end, weight + (lane + i) * taps + tap) : Lanes16{};
-        });
-        transpose(rows);
-        for (std::int64_t i = 0; i < std::min<std::int64_t>(kTileLanes, taps - tap); ++i) {
-          const std::int64_t from_last = taps - 1 - (tap + i);
-          store(to + (from_last * count + source) * block.row() + lane, rows[i]);
-        }
-      }
-    }
-  }
 }
 
 class ConvByTiles {
@@ -172,18 +93,20 @@ class ConvByTiles {
         target_plane_(is_forward_ ? g_.output_plane() : g_.input_plane()),
         images_(images_of_group(g_.batch, std::max(source_plane_, target_plane_))),
         groups_((g_.batch + images_ - 1) / images_),
-        slice_(std::max<std::int64_t>(1, kSlice / g_.taps())),
-        blocks_((targets_ + kWidth - 1) / kWidth),
+        blocks_(g_, direction),
         parts_(count_parts()),
-        pieces_(blocks_ * groups_ * parts_, multiply_adds(g_)),
+        pieces_(blocks_.count() * groups_ * parts_, multiply_adds(g_)),
         patterns_(find_patterns(g_, direction, images_)),
         source_(request.input(0), Layout::channels_last, layout_),
         addend_(is_forward_ ? TensorSpec{} : input_or_none(request, 2), Layout::channels_last,
                 layout_),
         target_(request.output(), Layout::channels_last, layout_) {
     if (request.node().is("ConvClamp", kInternalDomain)) clamp_.emplace(request.attributes());
-    weight_size_ = sources_ * g_.taps() * vectors_of(std::min(kWidth, targets_)) * kTileLanes;
-    weights_ = layout_.reserve<float>(pieces_.count * weight_size_);
+    if (const Tensor known = request.constant(1); known.defined()) {
+      known_blocks_ = blocks_.pack_now(known.values<const float>().data());
+    } else {
+      packed_ = layout_.reserve<float>(pieces_.count * blocks_.block_size());
+    }
     request.need_workspace(layout_.bytes());
   }
 
@@ -193,12 +116,12 @@ class ConvByTiles {
         is_forward_ ? args.input<float>(2) : addend_.read(args, args.input<float>(2)),
         target_.start(args, args.output<float>())};
     pieces_.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
-      float* const weight = workspace_at<float>(args, weights_) + piece * weight_size_;
+      const float* weight = nullptr;
       for (std::int64_t task = first; task < last; ++task) {
-        const Block block = block_at(task / (groups_ * parts_));
+        const std::int64_t block = task / (groups_ * parts_);
         const std::int64_t place = task % (groups_ * parts_);
-        if (task == first || place == 0) pack(args.input<float>(1), block, weight);
-        run_task(images, weight, block, place / parts_, place % parts_);
+        if (task == first || place == 0) weight = weight_of(args, piece, block);
+        run_task(images, weight, blocks_[block], place / parts_, place % parts_);
       }
     });
     target_.finish(args, args.output<float>());
@@ -211,53 +134,35 @@ class ConvByTiles {
     float* targets;
   };
 
-  Block block_at(std::int64_t index) const {
-    return {index * kWidth, std::min(kWidth, targets_ - index * kWidth)};
+  /// The block's part of the weight, brought into order in the memory of a piece unless it is
+  /// known.
+  const float* weight_of(const KernelArgs& args, std::int64_t piece, std::int64_t block) const {
+    const std::int64_t size = blocks_.block_size();
+    if (known_blocks_ != nullptr) return known_blocks_->values<const float>().data() + block * size;
+    float* const packed = workspace_at<float>(args, packed_) + piece * size;
+    blocks_.pack(args.input<float>(1), blocks_[block], packed);
+    return packed;
   }
 
   /// The targets of a group are cut where that gives each thread as many tasks as the others.
   std::int64_t count_parts() const {
     constexpr std::int64_t kFewestRows = 12;
-    const std::int64_t tasks = blocks_ * groups_;
+    const std::int64_t tasks = blocks_.count() * groups_;
     const std::int64_t most = std::max<std::int64_t>(1, images_ * target_plane_ / kFewestRows);
     std::int64_t parts = 1;
     while (parts < most && tasks * parts % thread_count() != 0) ++parts;
     return parts;
   }
 
-  /// Calls body(first, count) for the slices of source channels.
-  template <class Body>
-  void for_each_slice(Body&& body) const {
-    for (std::int64_t first = 0; first < sources_; first += slice_) {
-      body(first, std::min(slice_, sources_ - first));
-    }
-  }
-
-  /// The part of the weight for a block of target channels: [slice][tap][source][target], with taps
-  /// counted as in patterns.
-  void pack(const float* weight, const Block& block, float* to) const {
-    const WeightSizes sizes{sources_, targets_, g_.taps()};
-    for_each_slice([&](std::int64_t first, std::int64_t count) {
-      if (is_forward_) {
-        pack_columns(weight + (block.first * sources_ + first) * g_.taps(), sizes, block, count,
-                     to);
-      } else {
-        pack_rows(weight + (first * targets_ + block.first) * g_.taps(),
-                  weight + sources_ * targets_ * g_.taps(), sizes, block, count, to);
-      }
-      to += count * g_.taps() * block.row();
-    });
-  }
-
-  void run_task(const Images& all, const float* weight, const Block& block, std::int64_t group,
+  void run_task(const Images& all, const float* weight, const ConvBlock& block, std::int64_t group,
                 std::int64_t part) const {
     const std::int64_t first = group * images_;
     const std::int64_t images = std::min(images_, g_.batch - first);
     const float* const sources = all.sources + first * source_plane_ * sources_;
     float* const targets = all.targets + first * target_plane_ * targets_ + block.first;
-    const AddTiles add_tiles = add_tiles_of(vectors_of(block.width));
-    for_each_slice([&](std::int64_t channel, std::int64_t channels) {
-      Slice slice{weight + channel * g_.taps() * block.row(),
+    const AddTiles add_tiles = add_tiles_of(block.vectors());
+    blocks_.for_each_slice([&](std::int64_t channel, std::int64_t channels) {
+      Slice slice{weight + blocks_.slice_offset(block, channel),
                   channels,
                   block.width,
                   targets,
@@ -283,8 +188,8 @@ class ConvByTiles {
 
   /// The first products are added to zeros, or to the bias, the same for each target, or to the
   /// addend, whose places are theirs.
-  void start(const float* given, std::int64_t image, const Block& block, Slice& slice) const {
-    static constexpr float kZeros[kWidth] = {};
+  void start(const float* given, std::int64_t image, const ConvBlock& block, Slice& slice) const {
+    static constexpr float kZeros[ConvBlocks::kWidth] = {};
     slice.has_own_start = given != nullptr && !is_forward_;
     if (given == nullptr) {
       slice.start = kZeros;
@@ -302,8 +207,7 @@ class ConvByTiles {
   std::int64_t target_plane_;
   std::int64_t images_;  ///< of a group
   std::int64_t groups_;
-  std::int64_t slice_;  ///< channels
-  std::int64_t blocks_;
+  ConvBlocks blocks_;
   std::int64_t parts_;  ///< of a group's targets
   Pieces pieces_;
   std::vector<ConvPattern> patterns_;
@@ -311,8 +215,8 @@ class ConvByTiles {
   ConvImage addend_;
   ConvImage target_;
   std::optional<ConvClamp> clamp_;
-  std::int64_t weight_size_ = 0;  ///< of a piece
-  std::size_t weights_ = 0;
+  std::shared_ptr<const Tensor> known_blocks_;
+  std::size_t packed_ = 0;  ///< a block of each piece, of a weight that is not known before the run
 };
 
 /// Whole vectors of channels and enough of them, sums long enough to pay for starting and adding to
