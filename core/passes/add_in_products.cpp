@@ -39,19 +39,25 @@ bool can_add(const Match& m, const Node& made_by, const Value& value, const Valu
   const Shape sum = m.result()->known_shape();
   const std::optional<Shape> added = shape_of(&other);
   const Shape rows = made_by.output()->known_shape();
-  return added && !m.order().are_apart(made_by, m.root()) &&
-         made_by.output()->dtype() == m.result()->dtype() &&  // a view may read bits anew
-         rows.size() == sum.size() && value.known_shape() == sum &&
-         (*added == sum || is_row(*added, sum, rows));
+  if (!added || m.order().are_apart(made_by, m.root()) ||
+      made_by.output()->dtype() != m.result()->dtype() ||  // a view may read bits anew
+      rows.size() != sum.size() || value.known_shape() != sum) {
+    return false;
+  }
+  const bool takes_matrices = m.result()->dtype() != DType::bf16;  // the sum would be rounded twice
+  return is_row(*added, sum, rows) || (takes_matrices && *added == sum);
+}
+
+bool has_sums(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
 }
 
 /// Of two products the later one adds: its operands are there anyway.
 bool is_best(const Match& m) {
-  const DType dtype = m.result()->dtype();
   const Node& found = m.node(product);
   Value& other = *m[addend].value();
   const Value& value = *m.root().input(m.root().input(0) == &other ? 1 : 0);
-  if ((dtype != DType::f32 && dtype != DType::f64) || m.result()->known_shape().size() == 0 ||
+  if (!has_sums(m.result()->dtype()) || m.result()->known_shape().size() == 0 ||
       !can_add(m, found, value, other)) {
     return false;
   }

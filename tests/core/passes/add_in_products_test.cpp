@@ -75,12 +75,13 @@ TEST(AddInProducts, OtherSumsStay) {
   EXPECT_TRUE(joins({3, 5}, {4, 5}));
   EXPECT_TRUE(joins({3, 5}, {1, 5}));
   EXPECT_TRUE(joins({3, 5}, {5}, DType::f64));
+  EXPECT_TRUE(joins({3, 5}, {5}, DType::bf16));
   EXPECT_FALSE(joins({3, 5}, {4, 1}));
   EXPECT_FALSE(joins({3, 5}, {}));
-  EXPECT_FALSE(joins({3, 5}, {2, 4, 5}));         // the product is repeated
-  EXPECT_FALSE(joins({3, 1}, {5}));               // so is its column
-  EXPECT_FALSE(joins({2, 3, 5}, {5}));            // two products
-  EXPECT_FALSE(joins({3, 5}, {5}, DType::bf16));  // would be rounded once less
+  EXPECT_FALSE(joins({3, 5}, {2, 4, 5}));            // the product is repeated
+  EXPECT_FALSE(joins({3, 1}, {5}));                  // so is its column
+  EXPECT_FALSE(joins({2, 3, 5}, {5}));               // two products
+  EXPECT_FALSE(joins({3, 5}, {4, 5}, DType::bf16));  // would be rounded before the product is added
   EXPECT_FALSE(joins({3, 5}, {5}, DType::i32));
 }
 
