@@ -52,16 +52,31 @@ class ColumnSums {
       const std::int64_t count = std::min(kMostInFloat, rows - row);
       const std::int64_t width = std::min(count, kGroup) * columns_;
       const std::int64_t size = count * columns_;
-      convert_floats(x + row * columns_, width, group);
-      for (std::int64_t at = width; at < size; at += width) {
-        const T* const from = x + row * columns_ + at;
-        const std::int64_t many = std::min(width, size - at);
-#pragma omp simd
-        for (std::int64_t i = 0; i < many; ++i) group[i] += static_cast<float>(from[i]);
+      const T* const from = x + row * columns_;
+      convert_floats(from, width, group);
+      std::int64_t at = width;
+      for (; at + kAtOnce * width <= size; at += kAtOnce * width) {
+        add<kAtOnce>(from + at, width, width, group);
       }
+      for (; at < size; at += width) add<1>(from + at, width, std::min(width, size - at), group);
       for (std::int64_t i = 0; i < width; i += columns_) {
         for (std::int64_t j = 0; j < columns_; ++j) sums[j] += static_cast<double>(group[i + j]);
       }
+    }
+  }
+
+  /// Groups that are added in one go, so that sums of wide rows, which fill a first cache, come and
+  /// go less often.
+  static constexpr int kAtOnce = 4;
+
+  /// group[i] += the numbers of `groups` groups that are `width` apart, one after the other.
+  template <int groups, class T>
+  static void add(const T* from, std::int64_t width, std::int64_t count, float* group) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+      float sum = group[i];
+      for (int g = 0; g < groups; ++g) sum += static_cast<float>(from[g * width + i]);
+      group[i] = sum;
     }
   }
 
