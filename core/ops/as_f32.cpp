@@ -9,6 +9,7 @@
 #include "core/ops/f32_twin.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/kernel_dtypes.h"
+#include "core/ops/kernels/prefetch.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
 
@@ -131,7 +132,9 @@ class RunByBlocks {
         static_cast<const std::byte*>(x.elements) + bytes_of(dtype, first * x.step);
     if (!is_short_float(dtype)) return {from, x.step};
     visit_kernel_dtype(ShortTypes{}, dtype, [&]<class T>() {
-      convert_floats(reinterpret_cast<const T*>(from), x.step == 0 ? 1 : size, block);
+      const T* const numbers = reinterpret_cast<const T*>(from);
+      if (x.step == 1) prefetch_run(numbers + kBlock, kBlock);
+      convert_floats(numbers, x.step == 0 ? 1 : size, block);
     });
     return {block, x.step};
   }

@@ -10,6 +10,7 @@
 #include "core/ops/conv/conv_lines.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/kernels/column_sums.h"
+#include "core/ops/kernels/prefetch.h"
 #include "core/ops/kernels/register_tile.h"
 #include "core/ops/registry.h"
 

@@ -9,6 +9,7 @@
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/kernel_dtypes.h"
+#include "core/ops/kernels/prefetch.h"
 #include "core/ops/kernels/width.h"
 
 namespace graft {
@@ -70,10 +71,20 @@ void apply_run(std::int64_t count, R* y, const Function& function, Operands... x
   for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(function(x[i]...));
 }
 
-/// Of operands that all move: one loop, called from several places.
+/// Of operands that all move: one loop, called from several places. Long runs come from memory and
+/// are asked for in advance: hardware foresees reads within a page, and a function that takes its
+/// time would wait anew in each.
 template <class R, class... Ts, class Function>
 [[gnu::noinline]] void apply_moving(std::int64_t count, R* y, Function function, const Ts*... x) {
-  apply_run(count, y, function, Operand<Ts, true>{x}...);
+  constexpr std::int64_t kLong = 8192;
+  constexpr std::int64_t kBlock = 256;
+  constexpr std::int64_t kAhead = 512;
+  std::int64_t first = 0;
+  for (; count >= kLong && first + kBlock <= count; first += kBlock) {
+    (prefetch_run(x + first + kAhead, kBlock), ...);
+    apply_run(kBlock, y + first, function, Operand<Ts, true>{x + first}...);
+  }
+  apply_run(count - first, y + first, function, Operand<Ts, true>{x + first}...);
 }
 
 /// Operands that stand still serve the loop as copies. Floats have loops of their own for one

@@ -54,14 +54,6 @@ void store(float* to, const V& v) {
   std::memcpy(to, &v, sizeof(v));
 }
 
-/// Asks for a vector that is soon read, into the second cache. Addresses past the end do no harm.
-template <class T>
-void prefetch(const T* from) {
-  constexpr int kForReading = 0;
-  constexpr int kSecondCache = 2;
-  __builtin_prefetch(from, kForReading, kSecondCache);
-}
-
 /// A byte, and the bits of a short and of a whole number, of each lane.
 template <int lanes>
 struct LaneBits {

@@ -9,6 +9,7 @@
 #include "core/base/shape.h"
 #include "core/ops/kernels/lanes_math.h"
 #include "core/ops/kernels/multiply.h"
+#include "core/ops/kernels/prefetch.h"
 #include "core/ops/kernels/product.h"
 #include "core/ops/kernels/register_tile.h"
 

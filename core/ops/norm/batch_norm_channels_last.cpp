@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/ops/kernels/prefetch.h"
 #include "core/ops/norm/batch_norm_rows.h"
 #include "core/ops/registry.h"
 

@@ -5,20 +5,12 @@
 #include <concepts>
 #include <cstdint>
 
-#include "core/base/machine.h"
+#include "core/ops/kernels/prefetch.h"
 
 namespace graft::reducing {
 
 /// Rows added in the element type before they go into the wide accumulator.
 inline constexpr std::int64_t kBlockRows = 16;
-
-/// Asks for `count` elements that are read soon: the processor's own guesses end with each row.
-/// Behind the last row lies the next slab or nothing, which does no harm.
-template <class T>
-void prefetch(const T* x, std::int64_t count) {
-  constexpr std::int64_t kLine = kCacheLineBytes / std::int64_t{sizeof(T)};
-  for (std::int64_t i = 0; i < count; i += kLine) __builtin_prefetch(x + i);
-}
 
 /// Reduces `rows` rows of `width` contiguous integers, `stride` apart, into `total`: four rows at a
 /// time, so that totals are read and written less often.
@@ -57,7 +49,7 @@ void reduce_columns(const T* x, std::int64_t rows, std::int64_t stride, std::int
     part = Op::template identity<typename Op::Part>();
     std::int64_t i = first;
     for (; i + 3 < last; i += 4) {
-      for (int ahead = 4; ahead < 8; ++ahead) prefetch(x + (i + ahead) * stride, width);
+      for (int ahead = 4; ahead < 8; ++ahead) prefetch_run(x + (i + ahead) * stride, width);
       part = Op::combine(
           part, Op::combine(Op::combine(row(i), row(i + 1)), Op::combine(row(i + 2), row(i + 3))));
     }

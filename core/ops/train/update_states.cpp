@@ -2,8 +2,8 @@
 #include <array>
 #include <cassert>
 
-#include "core/base/machine.h"
 #include "core/ops/kernels/convert_floats.h"
+#include "core/ops/kernels/prefetch.h"
 #include "core/ops/kernels/stochastic_rounding.h"
 #include "core/ops/registry.h"
 #include "core/ops/train/update_rule.h"
@@ -92,8 +92,7 @@ class StoredStates {
   /// that the processor would follow by itself.
   template <class E>
   static void fetch_next(const E* piece) {
-    constexpr std::int64_t kLine = kCacheLineBytes / std::int64_t{sizeof(E)};
-    for (std::int64_t i = 0; i < kPiece; i += kLine) __builtin_prefetch(piece + kPiece + i);
+    prefetch_run(piece + kPiece, kPiece);
   }
 
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
