@@ -85,9 +85,8 @@ void Graph::disconnect() {
 Value* Graph::make_value(std::string_view value_name) {
   std::string chosen = value_name.empty() ? unique_name("value") : std::string(value_name);
   std::unique_ptr<Value> value(new Value(this, std::move(chosen)));
-  const auto [at, is_new] = by_name_.try_emplace(value->name_, value.get());
-  if (!is_new) {
-    fail(ErrorKind::model, "graph '", name, "' already has a value named '", at->first, "'");
+  if (by_name_.insert(value.get()) != value.get()) {
+    fail(ErrorKind::model, "graph '", name, "' already has a value named '", value->name_, "'");
   }
   return value.release();  // the caller owns it at once
 }
@@ -156,7 +155,7 @@ void Graph::remove_initializer(Value* value) {
 }
 
 void Graph::forget(const Value& value) {
-  by_name_.erase(value.name_);
+  by_name_.erase(value);
   if (!preserved_values_.empty()) preserved_values_.erase(&value);
 }
 
@@ -225,8 +224,7 @@ Node* Graph::next(const Node* node) const {
 }
 
 Value* Graph::find(std::string_view value_name) const {
-  const auto at = by_name_.find(value_name);
-  return at == by_name_.end() ? nullptr : at->second;
+  return by_name_.find(value_name);
 }
 
 Value* Graph::find_in_scope(std::string_view value_name) const {
@@ -253,10 +251,9 @@ void Graph::rename(Value* value, std::string_view new_name) {
          "': the name is empty or taken");
   }
   std::string chosen(new_name);
-  auto entry = by_name_.extract(value->name_);
+  by_name_.erase(*value);
   value->name_.swap(chosen);
-  entry.key() = value->name_;
-  by_name_.insert(std::move(entry));
+  by_name_.insert(value);  // in the place that was left, so that it cannot fail
 }
 
 std::string Graph::unique_name(std::string_view stem) {

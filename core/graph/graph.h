@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/graph/name_table.h"
 #include "core/graph/node.h"
 #include "core/graph/value.h"
 
@@ -107,7 +108,7 @@ class Graph {
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<Value*> initializers_;
-  std::unordered_map<std::string_view, Value*> by_name_;  // the values' own names
+  NameTable by_name_;
   std::unordered_map<std::string, int> next_suffix_;
   std::unordered_map<const Value*, PreservedValue> preserved_values_;
   std::optional<double> folding_left_;
