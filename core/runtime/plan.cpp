@@ -29,14 +29,14 @@ namespace {
 
 struct Step {
   const Node* node;
-  PreparedKernel kernel;
+  std::shared_ptr<const PreparedKernel> kernel;
   std::size_t first_pointer;  // inputs, then outputs, in State::pointers
   std::size_t input_count;
   std::size_t output_count;
   void* workspace;
 };
 
-using Kernels = PointerMap<Node, PreparedKernel>;
+using Kernels = PointerMap<Node, std::shared_ptr<const PreparedKernel>>;
 
 }  // namespace
 
@@ -119,9 +119,8 @@ void Plan::State::prepare(passes::PassContext& context) {
     PlanKernels maker(*options.device, options.fallback);
     kernels.reserve(graph->node_count());
     for (const Node* node : kernel_nodes(*graph)) {
-      PreparedKernel kernel = maker.make(*node);
-      if (kernel.workspace_bytes != 0) workspaces[node] = kernel.workspace_bytes;
-      kernels[node] = std::move(kernel);
+      const auto& kernel = kernels[node] = maker.make(*node);
+      if (kernel->workspace_bytes != 0) workspaces[node] = kernel->workspace_bytes;
     }
     maker.refuse_missing();
     return false;
@@ -130,12 +129,13 @@ void Plan::State::prepare(passes::PassContext& context) {
   arena = Tensor::empty(DType::u8, {static_cast<std::int64_t>(layout.bytes)}, *options.device);
   std::vector<PlannedStep> planned;
   for (const Node* node : kernel_nodes(*graph)) {
-    planned.push_back({node, kernels[node].workspace_bytes != 0});
-    steps.push_back({node, std::move(kernels[node]), 0, node->inputs().size(),
+    planned.push_back({node, kernels.at(node)->workspace_bytes != 0});
+    steps.push_back({node, kernels.at(node), 0, node->inputs().size(),
                      static_cast<std::size_t>(node->output_count()),
                      in_arena(layout.workspace_offsets[steps.size()])});
+    run_ends.push_back(steps.size());
   }
-  run_ends = update_runs(planned);
+  if (options.device->kind() != DeviceKind::cpu) run_ends = update_runs(planned);
 }
 
 /// What lies outside the arena.
@@ -198,7 +198,7 @@ KernelArgs Plan::State::arguments(const Step& step, const RunState& run) const {
 }
 
 void Plan::State::execute(const RunState& run) {
-  const auto run_step = [&](const Step& step) { step.kernel.run(arguments(step, run)); };
+  const auto run_step = [&](const Step& step) { step.kernel->run(arguments(step, run)); };
   for (std::size_t i = 0; i < steps.size(); i = run_ends[i]) {
     if (run_ends[i] == i + 1) {
       run_step(steps[i]);
@@ -225,7 +225,7 @@ void Plan::State::execute_with_checks(const RunState& run) {
     if (options.debug_nan) watch.before(*step.node, operands(step, false));
     if (poisoned) poisoned->before(i);
     const Clock::time_point start = Clock::now();
-    step.kernel.run(arguments(step, run));
+    step.kernel->run(arguments(step, run));
     if (options.debug_nan) watch.after(*step.node, operands(step, true));
     if (profiling) {
       device.synchronize();
@@ -328,7 +328,7 @@ Plan::Plan(std::unique_ptr<Graph> graph, const PlanOptions& options)
   state_->view_outputs(false);
   if (!options.poison) return;
   std::vector<std::size_t> workspaces;
-  for (const Step& step : state_->steps) workspaces.push_back(step.kernel.workspace_bytes);
+  for (const Step& step : state_->steps) workspaces.push_back(step.kernel->workspace_bytes);
   state_->dead.emplace(state_->layout, state_->arena, *options.device, workspaces);
 }
 
@@ -386,7 +386,7 @@ std::vector<StepProfile> Plan::profile() const {
   for (std::size_t i = 0; i < state_->steps.size(); ++i) {
     const auto& [node, kernel, first, inputs, outputs, workspace] = state_->steps[i];
     const double seconds = state_->seconds.empty() ? 0.0 : state_->seconds[i];
-    profiles.push_back({node, kernel.name, operand_bytes(*node), seconds});
+    profiles.push_back({node, kernel->name, operand_bytes(*node), seconds});
   }
   return profiles;
 }

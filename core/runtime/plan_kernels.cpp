@@ -1,12 +1,28 @@
 #include "core/runtime/plan_kernels.h"
 
+#include <algorithm>
+
 #include "core/ops/fallback.h"
 #include "core/ops/through_f32.h"
+#include "core/runtime/alike.h"
 
 namespace graft {
 
-PreparedKernel PlanKernels::make(const Node& node) {
-  if (device_.kind() == DeviceKind::cpu) return prepare_kernel(node, device_);
+std::shared_ptr<const PreparedKernel> PlanKernels::make(const Node& node) {
+  if (device_.kind() != DeviceKind::cpu) {
+    return std::make_shared<const PreparedKernel>(make_on_card(node));
+  }
+  const std::size_t hash = alike_hash(node);
+  const auto [first, last] = made_.equal_range(hash);
+  const auto known =
+      std::find_if(first, last, [&](const auto& one) { return are_alike(*one.second.node, node); });
+  if (known != last) return known->second.kernel;
+  auto kernel = std::make_shared<const PreparedKernel>(prepare_kernel(node, device_));
+  if (are_alike(node, node)) made_.emplace(hash, Made{&node, kernel});
+  return kernel;
+}
+
+PreparedKernel PlanKernels::make_on_card(const Node& node) {
   PreparedKernel kernel = find_kernel(node, device_);
   if (!kernel.run) kernel = prepare_through_f32(node, device_);
   if (kernel.run) return kernel;

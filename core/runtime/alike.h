@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+
+#include "core/graph/node.h"
+
+namespace graft {
+
+/// Whether a kernel for one node serves the other too: the same op with the same attributes, on
+/// operands of the same types, shapes and layouts, none of them known before the run.
+bool are_alike(const Node& a, const Node& b);
+
+/// The same number for nodes that are alike.
+std::size_t alike_hash(const Node& node);
+
+}  // namespace graft
