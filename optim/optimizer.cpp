@@ -13,8 +13,9 @@ namespace {
 
 /// What the row says, of the optimizer that it is.
 template <HasRow T>
-OptimizerRow<T> row_of(const T& /*optimizer*/) {
-  return T::row();
+const OptimizerRow<T>& row_of(const T& /*optimizer*/) {
+  static const OptimizerRow<T> row = T::row();
+  return row;
 }
 
 /// One of each kind that has a row, with its default settings.
@@ -61,7 +62,7 @@ void check_setting(const OptimizerSetting<T>& setting, float value) {
 
 template <HasRow T>
 void check_settings(const T& o) {
-  const OptimizerRow<T> row = row_of(o);
+  const OptimizerRow<T>& row = row_of(o);
   for (const OptimizerSetting<T>& setting : row.settings) {
     check_setting(setting, number(setting, o));
   }
@@ -87,7 +88,7 @@ void check_settings(const CustomOptimizer& o) {
 
 template <HasRow T>
 std::string_view why_state_needs_f32(const T& o) {
-  const OptimizerRow<T> row = row_of(o);
+  const OptimizerRow<T>& row = row_of(o);
   return row.needs_f32 == nullptr ? "" : row.needs_f32(o);
 }
 

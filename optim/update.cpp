@@ -92,7 +92,7 @@ Attributes attributes_of(const T& optimizer, const OptimizerRow<T>& row, const O
 
 template <class T>
 AddedUpdate add(UpdateCall& update, const T& optimizer) {
-  const OptimizerRow<T> row = T::row();
+  static const OptimizerRow<T> row = T::row();
   for (const OptimizerState<T>& state : row.state) {
     update.state(state.name, state.is_kept == nullptr || state.is_kept(optimizer));
   }

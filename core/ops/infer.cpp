@@ -49,7 +49,9 @@ void InferContext::set_output(int index, DType dtype, std::optional<SymShape> sh
 }
 
 void InferContext::copy_type(int from, int index) {
-  if (Value* const value = node_.output(index)) value->set_type(input(from).type());
+  Value* const value = node_.output(index);
+  // Most have it since an earlier pass, and a copy allocates.
+  if (value != nullptr && value->type() != input(from).type()) value->set_type(input(from).type());
 }
 
 void InferContext::require_same_dtype(std::initializer_list<int> inputs) const {

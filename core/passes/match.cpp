@@ -321,7 +321,8 @@ bool may_be_root(const Pattern& pattern, const Node& node) {
   const Form& form = pattern.form();
   switch (form.kind) {
     case Kind::node:
-      return form.type.empty() ? form.test(node) : node.is(form.type, form.domain);
+      return form.type.empty() ? node.output() != nullptr && form.test(node)
+                               : node.is(form.type, form.domain);
     case Kind::product:
       return node.is("Mul") || node.is("Div");
     case Kind::once:

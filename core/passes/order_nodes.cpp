@@ -75,15 +75,13 @@ class Scheduler {
  public:
   Scheduler(Graph& graph, bool only_updates) : graph_(graph) {
     items_.reserve(graph.node_count());
-    index_.reserve(graph.node_count());
-    block_of_.reserve(graph.node_count());
+    known_.reserve(graph.node_count());
     for (const auto& node : graph.nodes()) {
-      index_[node.get()] = static_cast<int>(items_.size());
       items_.push_back({.node = node.get()});
       items_.back().may_jump = !only_updates || updates_state(*node);
       items_.back().is_view = is_view(*node);
+      connect(static_cast<int>(items_.size()) - 1);
     }
-    for (std::size_t i = 0; i < items_.size(); ++i) connect(static_cast<int>(i));
   }
 
   bool run() {
@@ -105,23 +103,32 @@ class Scheduler {
   }
 
  private:
-  /// Memory that is not the step's own has a block too, of 0 bytes.
-  int block_of(const Value* value) {
-    const auto [index, is_new] = block_of_.try_emplace(value, static_cast<int>(blocks_.size()));
-    if (is_new) {
-      const bool is_freed = value->producer() != nullptr && !value->is_graph_output();
-      const auto bytes = is_freed ? value->bytes() : 0;
-      blocks_.push_back({.bytes = static_cast<std::int64_t>(bytes)});
-    }
-    return index;
+  /// What is known of a value: its block, and the item that makes it, if one does.
+  struct Known {
+    int block;
+    int maker = -1;
+  };
+
+  int add_block(std::size_t bytes) {
+    blocks_.push_back({.bytes = static_cast<std::int64_t>(bytes)});
+    return static_cast<int>(blocks_.size()) - 1;
   }
 
+  /// Memory that is not the step's own has a block too, of 0 bytes.
+  Known look_up(const Value* value) {
+    const auto [known, is_new] = known_.try_emplace(value);
+    if (is_new) known = {add_block(0)};
+    return known;
+  }
+
+  /// Those before it are connected: makers stand before readers.
   void connect(int i) {
     const Node& node = *items_[at(i)].node;
     for_each_read(node, [&](const Value& value) {
       if (&value.graph() != &graph_) return;  // of a body
-      if (value.producer() != nullptr) follow(i, index_.at(value.producer()));
-      read(i, block_of(&value));
+      const Known known = look_up(&value);
+      if (known.maker >= 0) follow(i, known.maker);
+      read(i, known.block);
     });
     for (int k = 0; k < node.output_count(); ++k) {
       if (node.output(k) != nullptr) make(i, k);
@@ -148,13 +155,15 @@ class Scheduler {
     for (const AliasKind kind : {AliasKind::view, AliasKind::state}) {
       const Alias* const alias = find_alias(node, output, kind);
       if (alias == nullptr || node.input(alias->input) == nullptr) continue;
-      const int block = block_of(node.input(alias->input));
-      block_of_[value] = block;
+      const int block = look_up(node.input(alias->input)).block;
+      known_[value] = {block, i};
       if (kind == AliasKind::state) wait_for_readers(i, block);
       if (value->is_graph_output()) blocks_[at(block)].bytes = 0;
       return;
     }
-    items_[at(i)].allocates += blocks_[at(block_of(value))].bytes;
+    const int block = add_block(value->is_graph_output() ? 0 : value->bytes());
+    known_[value] = {block, i};
+    items_[at(i)].allocates += blocks_[at(block)].bytes;
   }
 
   void wait_for_readers(int i, int block) {
@@ -214,9 +223,8 @@ class Scheduler {
   }
 
   Graph& graph_;
-  PointerMap<Node, int> index_;
   std::vector<Item> items_;
-  PointerMap<Value, int> block_of_;
+  PointerMap<Value, Known> known_;
   std::vector<Block> blocks_;
   Lists lists_;
   /// Those whose inputs are there, and some that are placed; numbers are negative, since the

@@ -30,9 +30,9 @@ bool is_dead(const Node& node) {
 
 /// Finds the first of the rewrites that fits the node.
 const Rewrite* find_rewrite(std::span<const Rewrite> rewrites, const Node& node, Match& match) {
-  if (node.output() == nullptr) return nullptr;
   const auto at = std::ranges::find_if(rewrites, [&](const Rewrite& one) {
-    return may_be_root(one.match, node) && find_match(one.match, *node.output(), one.where, match);
+    return may_be_root(one.match, node) && node.output() != nullptr &&
+           find_match(one.match, *node.output(), one.where, match);
   });
   return at == rewrites.end() ? nullptr : &*at;
 }

@@ -58,19 +58,23 @@ class Assigner {
   void count_last_reads() {
     int step = 0;
     last_read_.reserve(graph_.node_count() + graph_.initializers().size());
-    std::vector<std::pair<const Node*, int>> steps;
-    steps.reserve(graph_.node_count());
+    struct Read {
+      const Node* node;
+      int step;
+      bool is_view;
+    };
+    std::vector<Read> reads;
+    reads.reserve(graph_.node_count());
     for (const auto& node : graph_.nodes()) {
-      steps.emplace_back(node.get(), step);
-      if (!is_view(*node)) ++step;
+      reads.push_back({node.get(), step, is_view(*node)});
+      if (!reads.back().is_view) ++step;
     }
     end_ = step;
     for (const Value* output : graph_.outputs()) last_read_[output] = end_;
-    for (auto at = steps.rbegin(); at != steps.rend(); ++at) {
-      const auto& [node, when] = *at;
-      for (const Value* input : node->inputs()) {
+    for (auto at = reads.rbegin(); at != reads.rend(); ++at) {
+      const int read = at->is_view ? last_read_[at->node->output(0)] : at->step;
+      for (const Value* input : at->node->inputs()) {
         if (input == nullptr) continue;
-        const int read = is_view(*node) ? last_read_[node->output(0)] : when;
         int& last = last_read_.try_emplace(input, -1).value;
         last = std::max(last, read);
       }
@@ -99,6 +103,11 @@ class Assigner {
 
   void place_output(const Node& node, int index, int step) {
     const Value* const output = node.output(index);
+    const auto& aliases = OpRegistry::instance().get(node).aliases;
+    if (aliases.empty()) {
+      add(output, {.first = step, .last = last_read(output)});
+      return;
+    }
     if (const Alias* alias = find_alias(node, index, AliasKind::view)) {
       share(output, node.input(alias->input));
       return;
@@ -111,7 +120,7 @@ class Assigner {
         return;
       }
     }
-    for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
+    for (const Alias& alias : aliases) {
       if (alias.output == index && alias.kind == AliasKind::in_place &&
           may_overwrite(node, alias.input, *output, step)) {
         share(output, node.input(alias.input));
