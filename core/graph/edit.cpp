@@ -184,10 +184,8 @@ bool separate_statistic(Graph& graph, Value* value, int slot) {
 
 std::size_t separate_initializers(Graph& graph) {
   std::size_t count = 0;
-  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
-  while (next != nullptr) {
-    Node* const node = next;
-    next = graph.next(node);
+  for (auto next = graph.nodes().begin(); next != graph.nodes().end();) {
+    Node* const node = (next++)->get();  // which may go
     const Value* const source = node->input(0);
     Value* const output = node->output(0);
     if (!node->is("Identity") || source == nullptr || !source->is_initializer() ||

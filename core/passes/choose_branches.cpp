@@ -6,10 +6,8 @@ namespace graft::passes {
 
 bool choose_branches(Graph& graph) {
   bool changed = false;
-  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
-  while (next != nullptr) {
-    Node& node = *next;
-    next = graph.next(&node);
+  for (auto next = graph.nodes().begin(); next != graph.nodes().end();) {
+    Node& node = **next++;  // which may go
     const Tensor condition = node.is("If") ? constant_of(node.input(0)) : Tensor();
     if (condition.dtype() != DType::boolean || condition.size() != 1) continue;
     const bool is_true = condition.values<const bool>()[0];

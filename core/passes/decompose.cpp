@@ -11,10 +11,8 @@ namespace {
 template <class Wants>
 bool decompose_once(Graph& graph, const Wants& wants) {
   bool changed = false;
-  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
-  while (next != nullptr) {
-    Node* const node = next;
-    next = graph.next(node);
+  for (auto next = graph.nodes().begin(); next != graph.nodes().end();) {
+    Node* const node = (next++)->get();  // which may go
     const OpDef* const def = OpRegistry::instance().find(*node);
     if (def == nullptr || def->backward.decomposition() == nullptr || !wants(*node)) continue;
     Builder builder(graph, node);

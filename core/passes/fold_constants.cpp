@@ -110,10 +110,8 @@ bool fold_constants(Graph& graph) {
                            static_cast<double>(limits().folded_share) * constant_bytes(graph);
   }
   bool changed = false;
-  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
-  while (next != nullptr) {
-    Node& node = *next;
-    next = graph.next(&node);
+  for (auto next = graph.nodes().begin(); next != graph.nodes().end();) {
+    Node& node = **next++;  // which may go
     infer(node);
     if (!is_foldable(node)) continue;
     std::optional<std::vector<Tensor>> results;

@@ -33,6 +33,11 @@ bool is_number(double found, double wanted) {
   return std::abs(found - wanted) <= kDigits * std::abs(wanted);
 }
 
+/// Makes no Shape, as `shape_of` does.
+bool has_known_shape(const Value* value) {
+  return value != nullptr && value->shape() && std::ranges::all_of(*value->shape(), &Dim::is_known);
+}
+
 }  // namespace
 
 NodeOrder::NodeOrder(const Graph& graph) {
@@ -125,7 +130,7 @@ class Matcher {
 
   bool is_accepted() const {
     const auto is_known = [](const Found& found) {
-      return found.form->kind != Kind::value || shape_of(found.value).has_value();
+      return found.form->kind != Kind::value || has_known_shape(found.value);
     };
     return std::ranges::all_of(match_.found_, is_known) && (accept_ == nullptr || accept_(match_));
   }
@@ -335,7 +340,7 @@ bool may_be_root(const Pattern& pattern, const Node& node) {
 }
 
 bool find_match(const Pattern& pattern, Value& value, bool (*accept)(const Match&), Match& match) {
-  if (value.producer() == nullptr || !shape_of(&value)) return false;
+  if (value.producer() == nullptr || !has_known_shape(&value)) return false;
   match.found_.clear();
   match.result_ = &value;
   match.builder_.insert_before(value.producer());

@@ -79,10 +79,8 @@ void train_dropout(Graph& graph, Node& node, std::uint64_t seed, std::int64_t op
 bool train_mode(Graph& graph, std::uint64_t seed, const std::vector<std::string>& frozen) {
   bool changed = false;
   std::int64_t op_id = 0;
-  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
-  while (next != nullptr) {
-    Node& node = *next;
-    next = graph.next(&node);
+  for (auto next = graph.nodes().begin(); next != graph.nodes().end();) {
+    Node& node = **next++;  // which may go
     if (trains(node, frozen)) {
       train_batch_norm(graph, node);
     } else if (node.is("Dropout")) {

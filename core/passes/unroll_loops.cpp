@@ -181,10 +181,8 @@ bool unroll_scan(Node& node) {
 
 bool unroll_loops(Graph& graph) {
   bool changed = false;
-  Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
-  while (next != nullptr) {
-    Node& node = *next;
-    next = graph.next(&node);
+  for (auto next = graph.nodes().begin(); next != graph.nodes().end();) {
+    Node& node = **next++;  // which may go
     if (node.is("Loop")) {
       changed |= unroll_loop(node);
     } else if (node.is("Scan")) {

@@ -88,10 +88,8 @@ class Upgrader {
 
   bool run(Graph& graph, std::int64_t from) {
     bool changed = false;
-    Node* next = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
-    while (next != nullptr) {
-      Node* const node = next;
-      next = graph.next(node);
+    for (auto next = graph.nodes().begin(); next != graph.nodes().end();) {
+      Node* const node = (next++)->get();  // which may go
       for_each_body(*node, [&](Graph& body) { changed |= run(body, from); });
       const OpDef* const def = OpRegistry::instance().find(*node);
       if (kHasFlexAttention && is_flex_attention(*node)) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <type_traits>
 
@@ -34,10 +33,7 @@ bool are_same(const Graph& a, const Graph& b) {
     return twin != nullptr && *twin == other;
   };
   const auto pair_constants = [&](const Value* one, const Value* other) {
-    const Tensor& x = one->initializer();
-    const Tensor& y = other->initializer();
-    return pair(one, other) && bits_of(x.dtype()) > 0 && x.bytes() == y.bytes() &&
-           std::memcmp(x.data(), y.data(), x.bytes()) == 0;
+    return pair(one, other) && equal_bits(one->initializer(), other->initializer());
   };
   const auto pair_nodes = [&](const auto& one, const auto& other) {
     if (!one->is(other->op_type(), other->domain())) return false;

@@ -32,8 +32,8 @@ inline void infer_activation_gradient(InferContext& context) {
   const auto shape = broadcast_inputs(context);
   const SymShape* const saved = context.shape(0);
   const SymShape* const gradient = context.shape(1);
-  if (saved != nullptr && gradient != nullptr && saved->known() && gradient->known() &&
-      saved->known() != gradient->known()) {
+  if (saved != nullptr && gradient != nullptr && *saved != *gradient && saved->known() &&
+      gradient->known()) {
     context.fail(ErrorKind::shape, "the gradient's shape is ", *gradient, ", wanted ", *saved);
   }
   context.set_output(0, context.dtype(0), shape);

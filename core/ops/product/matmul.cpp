@@ -67,7 +67,7 @@ void infer_gemm(InferContext& context) {
     b = split_operand(*shape, attribute_flag(context, "transB"));
   }
   require_equal_inner(context, a, b);
-  const SymShape y{a.rows, b.columns};
+  SymShape y{a.rows, b.columns};
   if (const SymShape* const c = context.shape(2)) {
     const SymShape joined = broadcast(context, y, *c);
     for (int axis = 0; axis < 2; ++axis) {
@@ -76,7 +76,7 @@ void infer_gemm(InferContext& context) {
       }
     }
   }
-  context.set_output(0, context.dtype(0), y);
+  context.set_output(0, context.dtype(0), std::move(y));
 }
 
 Attributes flags(bool transposes_a, bool transposes_b) {

@@ -6,15 +6,16 @@ namespace graft {
 
 std::optional<std::vector<bool>> reduced_axes(const Node& node, int rank) {
   std::vector<std::int64_t> axes;
-  if (node.input(1) != nullptr) {
-    const Tensor tensor = constant_of(node.input(1));
-    if (!tensor.defined()) return std::nullopt;
-    axes = to_int64(tensor);
+  if (const Value* const given = node.input(1)) {
+    if (!given->is_initializer() || given->is_variable) return std::nullopt;
+    axes = to_int64(given->initializer());
   }
   const bool none = axes.empty() && node.attributes.get_int("noop_with_empty_axes", 0) != 0;
   std::vector<bool> reduced(static_cast<std::size_t>(rank), axes.empty() && !none);
   for (const std::int64_t axis : axes) {
-    const auto at = static_cast<std::size_t>(normalize_axis(axis, rank, node.label()));
+    const bool is_there = -rank <= axis && axis < rank;  // most are, and a label is a string
+    const std::string who = is_there ? std::string() : node.label();
+    const auto at = static_cast<std::size_t>(normalize_axis(axis, rank, who));
     if (reduced[at]) fail(ErrorKind::shape, node.label(), ": axis ", axis, " is named twice");
     reduced[at] = true;
   }
