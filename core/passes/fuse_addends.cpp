@@ -14,6 +14,10 @@ namespace {
 
 constexpr int kAddend = 2;
 
+bool is_gradient(const Node& node) {
+  return node.is("ConvInputGrad", kInternalDomain);
+}
+
 /// A sum, and the gradient that takes in the other operand.
 struct AddedGradient {
   Node* sum;
@@ -46,8 +50,8 @@ class Fuser {
     for (const int index : {0, 1}) {
       Node* const node = sum.input(index)->producer();
       Value* const addend = sum.input(1 - index);
-      const bool fits = node != nullptr && node->is("ConvInputGrad", kInternalDomain) &&
-                        node->input_count() == kAddend && only_reader(node->output()) == &sum &&
+      const bool fits = node != nullptr && is_gradient(*node) && node->input_count() == kAddend &&
+                        only_reader(node->output()) == &sum &&
                         have_one_shape(node->output(), addend) &&
                         node->output()->layout == addend->layout;
       const bool is_later = fits && (!found || position(node) > position(found->gradient));
@@ -122,7 +126,8 @@ class Fuser {
 }  // namespace
 
 bool fuse_addends(Graph& graph, Device& device) {
-  return Fuser(graph, device).run();
+  const auto may_add = [](const auto& node) { return is_gradient(*node); };
+  return std::ranges::any_of(graph.nodes(), may_add) && Fuser(graph, device).run();
 }
 
 }  // namespace graft::passes

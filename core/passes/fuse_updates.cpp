@@ -20,10 +20,7 @@ bool is_assign(const Node& node) {
 
 class Updates {
  public:
-  Updates(Graph& graph, Device& device) : graph_(graph), device_(device) {
-    int position = 0;
-    for (const auto& node : graph_.nodes()) position_[node.get()] = position++;
-  }
+  Updates(Graph& graph, Device& device) : graph_(graph), device_(device) {}
 
   bool run() {
     std::vector<Links> groups;
@@ -34,12 +31,20 @@ class Updates {
       groups.back().push_back(node.get());
       last = node.get();
     }
+    if (groups.empty()) return false;  // most graphs have none
+    number_nodes();
     bool changed = false;
     for (const Links& group : groups) changed |= fuse(group);
     return changed;
   }
 
  private:
+  void number_nodes() {
+    int position = 0;
+    position_.reserve(graph_.node_count());
+    for (const auto& node : graph_.nodes()) position_[node.get()] = position++;
+  }
+
   int position(const Node* node) const { return position_.at(node); }
 
   /// Those whose content is element-wise, of the shape of the last.

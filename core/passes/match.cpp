@@ -42,6 +42,7 @@ bool has_known_shape(const Value* value) {
 
 NodeOrder::NodeOrder(const Graph& graph) {
   int updates = 0;
+  places_.reserve(graph.node_count());
   for (const auto& node : graph.nodes()) {
     updates += updates_state(*node) ? 1 : 0;
     places_.try_emplace(node.get(), {places_.size(), updates});

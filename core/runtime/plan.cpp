@@ -153,10 +153,11 @@ void Plan::State::place_operands() {
 }
 
 void* Plan::State::address(const Value* value) const {
-  const Storage& one = layout.storage[value];
+  const int index = layout.storage.of_value.at(value);
+  const Storage& one = at(layout.storage.storages, index);
   switch (one.place) {
     case Storage::Place::arena:
-      return in_arena(at(layout.storage_offsets, layout.storage.of_value.at(value)));
+      return in_arena(at(layout.storage_offsets, index));
     case Storage::Place::initializer:
       return initializers->address(*one.initializer);
     case Storage::Place::input:
