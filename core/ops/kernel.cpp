@@ -120,9 +120,9 @@ void for_each_kernel(const Node& node, Device& device, Use&& use) {
     request.need_workspace(0);  // what a candidate asked for that then did not take the node
     if (request.has_channels_last() && !def.knows_layouts) continue;
     Kernel kernel = does_nothing ? make_nothing(def, request) : make_kernel(def, request);
-    if (kernel && use(PreparedKernel{std::move(kernel), def.name, request.workspace_bytes()})) {
-      return;
-    }
+    if (!kernel) continue;
+    const bool serves_alike = def.serves_alike || def.make_run != nullptr;
+    if (use({std::move(kernel), def.name, request.workspace_bytes(), serves_alike})) return;
   }
 }
 

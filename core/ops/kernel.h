@@ -118,6 +118,10 @@ struct KernelDef {
   RunFactory make_run = nullptr;
   /// The factory looks at the layouts of its operands. Others are asked for row-major ones alone.
   bool knows_layouts = false;
+  /// One kernel serves all nodes of a plan that are alike (core/runtime/alike.h): its factory looks
+  /// at nothing of a node but op, attributes, types, shapes, layouts and known elements, as with
+  /// `make_run` in any case. Random ops look at a name.
+  bool serves_alike = false;
 };
 
 /// A prepared kernel and what it needs.
@@ -125,6 +129,7 @@ struct PreparedKernel {
   Kernel run;
   std::string_view name;
   std::size_t workspace_bytes = 0;
+  bool serves_alike = false;  ///< as in KernelDef
 };
 
 /// The first candidate that takes the node on this device; for f16, bf16 else f32 in between.

@@ -6,8 +6,9 @@
 
 namespace graft {
 
-/// Whether a kernel for one node serves the other too: the same op with the same attributes, on
-/// operands of the same types, shapes and layouts, none of them known before the run.
+/// Whether a kernel that looks at nothing else (KernelDef::serves_alike) serves both: the same op
+/// with the same attributes, on operands of the same types, shapes and layouts, none of them known
+/// before the run.
 bool are_alike(const Node& a, const Node& b);
 
 /// The same number for nodes that are alike.

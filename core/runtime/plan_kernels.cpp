@@ -18,7 +18,7 @@ std::shared_ptr<const PreparedKernel> PlanKernels::make(const Node& node) {
       std::find_if(first, last, [&](const auto& one) { return are_alike(*one.second.node, node); });
   if (known != last) return known->second.kernel;
   auto kernel = std::make_shared<const PreparedKernel>(prepare_kernel(node, device_));
-  if (are_alike(node, node)) made_.emplace(hash, Made{&node, kernel});
+  if (kernel->serves_alike && are_alike(node, node)) made_.emplace(hash, Made{&node, kernel});
   return kernel;
 }
 

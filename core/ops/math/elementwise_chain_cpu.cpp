@@ -296,7 +296,11 @@ Kernel make_chain(KernelRequest& request) {
 
 void register_elementwise_chain_cpu(KernelRegistry& registry) {
   for (const std::string_view op : {"ElementwiseChain", "UpdateChain"}) {
-    registry.add({.op = op, .domain = kInternalDomain, .name = "blocks", .make = make_chain});
+    registry.add({.op = op,
+                  .domain = kInternalDomain,
+                  .name = "blocks",
+                  .make = make_chain,
+                  .serves_alike = true});
   }
 }
 

@@ -93,18 +93,19 @@ Kernel make_integer_matmul(KernelRequest& request) {
 }  // namespace
 
 void register_matmul_cpu(KernelRegistry& registry) {
-  for (const char* op : {"MatMul", "Gemm"}) {
-    registry.add({.op = op, .name = "matvec", .make = make_matvec});
-    registry.add({.op = op, .name = "known_panels", .make = make_by_known_panels});
-    registry.add({.op = op, .name = "panels", .make = make_float_matmul<float>});
-    registry.add({.op = op, .name = "eigen", .make = make_float_matmul<double>});
-    registry.add({.op = op, .name = "integers", .make = make_integer_matmul});
-  }
-  const auto add_batched = [&](std::string_view name, KernelFactory make) {
-    registry.add({.op = "BatchedMatMul", .domain = kInternalDomain, .name = name, .make = make});
+  const auto add = [&](std::string_view op, std::string_view domain, std::string_view name,
+                       KernelFactory make) {
+    registry.add({.op = op, .domain = domain, .name = name, .make = make, .serves_alike = true});
   };
-  add_batched("panels", make_float_matmul<float>);
-  add_batched("eigen", make_float_matmul<double>);
+  for (const char* op : {"MatMul", "Gemm"}) {
+    add(op, "", "matvec", make_matvec);
+    add(op, "", "known_panels", make_by_known_panels);
+    add(op, "", "panels", make_float_matmul<float>);
+    add(op, "", "eigen", make_float_matmul<double>);
+    add(op, "", "integers", make_integer_matmul);
+  }
+  add("BatchedMatMul", kInternalDomain, "panels", make_float_matmul<float>);
+  add("BatchedMatMul", kInternalDomain, "eigen", make_float_matmul<double>);
 }
 
 }  // namespace graft

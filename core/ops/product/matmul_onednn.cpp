@@ -110,12 +110,15 @@ Kernel make_matmul(KernelRequest& request) {
 }  // namespace
 
 void register_matmul_onednn(KernelRegistry& registry) {
+  const auto add = [&](std::string_view op, std::string_view domain, std::string_view name,
+                       KernelFactory make) {
+    registry.add({.op = op, .domain = domain, .name = name, .make = make, .serves_alike = true});
+  };
   for (const char* op : {"MatMul", "Gemm"}) {
-    registry.add({.op = op, .name = "onednn_sgemm", .make = make_sgemm});
-    registry.add({.op = op, .name = "onednn", .make = make_matmul});
+    add(op, "", "onednn_sgemm", make_sgemm);
+    add(op, "", "onednn", make_matmul);
   }
-  registry.add(
-      {.op = "BatchedMatMul", .domain = kInternalDomain, .name = "onednn", .make = make_matmul});
+  add("BatchedMatMul", kInternalDomain, "onednn", make_matmul);
 }
 
 }  // namespace graft

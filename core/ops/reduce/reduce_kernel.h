@@ -178,7 +178,7 @@ Kernel make(KernelRequest& request) {
 }
 
 inline void add_kernel(KernelRegistry& registry, std::string_view op, KernelFactory make_kernel) {
-  registry.add({.op = op, .name = "eigen", .make = make_kernel});
+  registry.add({.op = op, .name = "eigen", .make = make_kernel, .serves_alike = true});
 }
 
 }  // namespace graft::reducing

@@ -29,7 +29,10 @@ Kernel make_bf16_column_sums(KernelRequest& request) {
 
 void register_reduce_sum_cpu(KernelRegistry& registry) {
   using namespace reducing;
-  registry.add({.op = "ReduceSum", .name = "bf16_columns", .make = make_bf16_column_sums});
+  registry.add({.op = "ReduceSum",
+                .name = "bf16_columns",
+                .make = make_bf16_column_sums,
+                .serves_alike = true});
   add_kernel(registry, "ReduceSum", make<Sum, MathTypes>);
   add_kernel(registry, "ReduceMean", make<Mean, MathTypes>);
 }

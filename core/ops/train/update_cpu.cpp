@@ -236,7 +236,8 @@ UpdateRule update_rule(const KernelRequest& request) {
 
 void register_update_cpu(KernelRegistry& registry) {
   const auto add = [&](std::string_view op, std::string_view name, KernelFactory make) {
-    registry.add({.op = op, .domain = kInternalDomain, .name = name, .make = make});
+    registry.add(
+        {.op = op, .domain = kInternalDomain, .name = name, .make = make, .serves_alike = true});
   };
   for (const auto& [op, make] : kRules<float, float>) add(op, "plain", make_update);
   add("Assign", "plain", make_assign);

@@ -31,7 +31,8 @@ Kernel make_by_pieces(KernelRequest& request) {
 void register_update_onednn(KernelRegistry& registry) {
   if (panels_suit()) return;
   const auto add = [&](std::string_view op, std::string_view name, KernelFactory make) {
-    registry.add({.op = op, .domain = kInternalDomain, .name = name, .make = make});
+    registry.add(
+        {.op = op, .domain = kInternalDomain, .name = name, .make = make, .serves_alike = true});
   };
   for (const std::string_view op : product_forms()) {
     add(op, "onednn", make_adding);
