@@ -12,9 +12,9 @@ namespace graft::feed_forward {
 // Blocks, ranges and products of the kernels of FeedForward and FeedForwardGrad.
 
 /// Rows whose hidden values stay in a first-level cache beside the weights of a range.
-inline constexpr std::int64_t kStripRows = 64;
+inline constexpr std::int64_t kStripRows = 48;
 /// Rows of the block whose hidden values a product with a^T or x^T sums at once.
-inline constexpr std::int64_t kBlockRows = 192;
+inline constexpr std::int64_t kBlockRows = 96;
 /// Hidden columns of a range.
 inline constexpr std::int64_t kRangeColumns = 64;
 
