@@ -1,12 +1,21 @@
 #include "core/runtime/plan_kernels.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include "core/ops/fallback.h"
 #include "core/ops/through_f32.h"
 #include "core/runtime/alike.h"
 
 namespace graft {
+namespace {
+
+/// Attributes are not in the hash: thousands of nodes, each with a number of its own, would all be
+/// compared with each other.
+constexpr std::ptrdiff_t kMostOfOneHash = 8;
+
+}  // namespace
 
 std::shared_ptr<const PreparedKernel> PlanKernels::make(const Node& node) {
   if (device_.kind() != DeviceKind::cpu) {
@@ -18,7 +27,10 @@ std::shared_ptr<const PreparedKernel> PlanKernels::make(const Node& node) {
       std::find_if(first, last, [&](const auto& one) { return are_alike(*one.second.node, node); });
   if (known != last) return known->second.kernel;
   auto kernel = std::make_shared<const PreparedKernel>(prepare_kernel(node, device_));
-  if (kernel->serves_alike && are_alike(node, node)) made_.emplace(hash, Made{&node, kernel});
+  const bool has_room = std::distance(first, last) < kMostOfOneHash;
+  if (has_room && kernel->serves_alike && are_alike(node, node)) {
+    made_.emplace(hash, Made{&node, kernel});
+  }
   return kernel;
 }
 
