@@ -85,6 +85,9 @@ struct MixedPrecision {
     never,
     /// Sums many products, in f32: bf16 operands make it faster.
     product,
+    /// The same where the device has a kernel of its own for bf16 operands: through f32 they would
+    /// make it slower.
+    product_of_kernel,
     /// Computes in bf16 where what it reads has been rounded to bf16 before: it has lost the digits
     /// already, and sums are f32.
     follows,

@@ -23,6 +23,8 @@ struct SampleInput {
   /// Known before the run (axes, shapes, pads): becomes an initializer.
   bool is_constant = false;
   bool is_absent = false;
+  /// f32 where a 16-bit type is under test: what an op of such operands reads unrounded.
+  bool keeps_f32 = false;
 };
 
 /// A constant i64 input: axes, shapes, pads.

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/base/at.h"
 #include "core/base/float16.h"
 #include "core/ops/builder.h"
 #include "core/ops/cost.h"
 #include "core/ops/infer.h"
+#include "core/ops/kernel.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
 
@@ -46,6 +48,23 @@ bool pays(const Node& product) {
          (multiply_adds >= kFewMultiplyAdds || is_rounded(product.input(0)));
 }
 
+/// Whether the device computes the node in bf16 by a kernel of its own.
+bool has_kernel(const Node& node, Device& device) {
+  Graph graph("bf16");
+  std::vector<Value*> inputs;
+  for (int i = 0; i < node.input_count(); ++i) {
+    const Value* const input = node.input(i);
+    inputs.push_back(input == nullptr ? nullptr : graph.add_input(text("x", i), input->type()));
+  }
+  for (const int i : chosen_inputs(node)) {
+    at(inputs, i)->set_type({DType::bf16, node.input(i)->type().shape});
+  }
+  Builder builder(graph);
+  const Node* const twin =
+      builder.node(node.op_type(), node.domain(), inputs, node.output_count(), node.attributes);
+  return static_cast<bool>(find_kernel(*twin, device).run);
+}
+
 /// What trains and is one number for each channel.
 bool is_bias(const Value* value) {
   const Shape shape = value->known_shape();
@@ -79,13 +98,15 @@ bool follows_rounded(const Node& node, const OpDef& def) {
   return reads_rounded;
 }
 
-bool gains(const Node& node, const Device& device) {
+bool gains(const Node& node, Device& device) {
   const OpDef* const def = OpRegistry::instance().find(node);
   if (def == nullptr || !is_f32(node.output(0))) return false;
   using Kind = MixedPrecision::Kind;
   switch (def->mixed_precision.kind) {
     case Kind::product:
       return pays(node);
+    case Kind::product_of_kernel:
+      return pays(node) && has_kernel(node, device);
     case Kind::follows:
       return takes_followers(device) && follows_rounded(node, *def);
     case Kind::never:

@@ -5,6 +5,7 @@
 
 #include "core/base/rng.h"
 #include "core/ops/builder.h"
+#include "core/ops/f32_twin.h"
 
 namespace graft::test {
 namespace {
@@ -35,6 +36,11 @@ Tensor make_tensor(const SampleInput& input, std::uint64_t stream, DType float_t
                    DType rounded) {
   Tensor tensor = Tensor::from(input.shape, numbers(input, stream)).cast(DType::f32);
   const bool under_test = input.dtype == DType::f32;
+  if (input.keeps_f32) {
+    const auto kept = [](DType type) { return is_short_float(type) ? DType::f32 : type; };
+    float_type = kept(float_type);
+    rounded = kept(rounded);
+  }
   if (!under_test && is_integer(input.dtype)) {
     tensor = Tensor::from(input.shape, numbers(input, stream));  // f32 would round large integers
   }

@@ -107,13 +107,14 @@ inline void transpose_in(const float* x, std::int64_t step, std::int64_t rows, s
 }
 
 /// The reverse.
-inline void transpose_out(const float* x, std::int64_t rows, std::int64_t columns, float factor,
-                          float* out, std::int64_t step) {
+template <class T>
+void transpose_out(const float* x, std::int64_t rows, std::int64_t columns, float factor, T* out,
+                   std::int64_t step) {
   for (std::int64_t first = 0; first < rows; first += 16) {
     const auto column = [&](std::int64_t c) {
       return load<16>(x + c * kTileQueries + first) * factor;
     };
-    store_columns(columns, column, RowPointers<float>(out, step, first, rows).at);
+    store_columns(columns, column, RowPointers<T>(out, step, first, rows).at);
   }
 }
 

@@ -1,9 +1,11 @@
 #include <array>
 
+#include "core/base/at.h"
 #include "core/ops/attention/attention.h"
 #include "core/ops/attention/tiled_attention.h"
 #include "core/ops/builder.h"
 #include "core/ops/cost.h"
+#include "core/ops/f32_twin.h"
 #include "core/ops/registry.h"
 #include "core/ops/shape_rules.h"
 
@@ -77,6 +79,18 @@ SymShape scores_shape(const SymShape& q, const SymShape& k, int axis) {
   return SymShape(std::move(dims));
 }
 
+/// Scores and what is summed of them are f32 where q, k and v are short floats.
+DType score_type(const InferContext& context) {
+  const DType dtype = context.dtype(kQuery);
+  return is_short_float(dtype) ? DType::f32 : dtype;
+}
+
+void require_score_type(const InferContext& context, int input) {
+  if (!context.has_input(input) || context.dtype(input) == score_type(context)) return;
+  context.fail(ErrorKind::type, "input ", input, " is ", context.dtype(input), ", wanted ",
+               score_type(context), " beside q of ", context.dtype(kQuery));
+}
+
 void check_bias(const InferContext& context, int bias, const SymShape& scores) {
   const SymShape* const shape = context.shape(bias);
   if (shape == nullptr) return;
@@ -93,7 +107,7 @@ void check_bias(const InferContext& context, int bias, const SymShape& scores) {
 /// Checks q, k, v and the bias. nullopt where the shapes of q, k and v are not known.
 std::optional<OperandShapes> check_attention_operands(const InferContext& context, int bias) {
   context.require_same_dtype({kQuery, kKey, kValue});
-  context.require_same_dtype({kQuery, bias});
+  require_score_type(context, bias);
   std::optional<OperandShapes> shapes = operand_shapes(context);
   if (!shapes) return shapes;
   const auto& [q, k, v] = *shapes;
@@ -118,29 +132,30 @@ void infer_tiled_attention(InferContext& context) {
   const std::optional<OperandShapes> shapes = check_attention_operands(context, kAttentionBias);
   if (!shapes) {
     context.set_output(0, dtype);
-    return context.set_output(1, dtype);
+    return context.set_output(1, score_type(context));
   }
   std::vector<Dim> dims = (*shapes)[kQuery].dims();
   dims.pop_back();
-  context.set_output(1, dtype, SymShape(dims));
+  context.set_output(1, score_type(context), SymShape(dims));
   const SymShape& v = (*shapes)[kValue];
   dims.push_back(v[v.rank() - 1]);
   context.set_output(0, dtype, SymShape(std::move(dims)));
 }
 
 void infer_attention_grad(InferContext& context) {
-  context.require_same_dtype({kQuery, kShare, kLogSumExp, kOutputGradient});
+  context.require_same_dtype({kQuery, kOutputGradient});
+  for (const int i : {kShare, kLogSumExp}) require_score_type(context, i);
   check_attention_operands(context, kAttentionGradBias);
   for (const int i : {kQuery, kKey, kValue}) {
     if (context.has_input(i)) context.copy_type(i, i);
   }
 }
 
-/// q, k and v, each by itself.
+/// q, k and v, each by itself, in the type of scores.
 std::vector<Expr> operands_of(const Gradient& g) {
-  const Expr& x = g.x(kQuery);
+  const Expr x = widened(g.x(kQuery));
   const std::optional<int> axis = stack_axis_of(g.attributes(), x.rank(), g.node().label());
-  if (!axis) return {x, g.x(kKey), g.x(kValue)};
+  if (!axis) return {x, widened(g.x(kKey)), widened(g.x(kValue))};
   std::vector<Expr> parts = call_multi("Split", "", {x}, 3, {{"axis", *axis}, {"num_outputs", 3}});
   const Shape shape = query_shape(x.shape(), g.attributes(), g.node().label());
   for (Expr& part : parts) part = reshape(part, shape);
@@ -188,7 +203,7 @@ struct Pieces {
 /// dL/dbias = p (dy v^T - dy y), the gradient of the scores: all of them stand in memory, so this
 /// is made only for a bias that trains. `share`: dy y of each query.
 Expr bias_gradient(const Gradient& g, const Pieces& pieces, const Expr& share) {
-  return pieces.probabilities * (matmul(pieces.rows(g.dy()), transpose_last(pieces.v)) -
+  return pieces.probabilities * (matmul(pieces.rows(widened(g.dy())), transpose_last(pieces.v)) -
                                  pieces.rows(unsqueeze(share, {-1})));
 }
 
@@ -196,13 +211,17 @@ Expr bias_gradient(const Gradient& g, const Pieces& pieces, const Expr& share) {
 void add_gradients(const Gradient& g, const Expr& dq, const Expr& dk, std::vector<Expr>& result) {
   const std::optional<int> axis =
       stack_axis_of(g.attributes(), g.x(kQuery).rank(), g.node().label());
+  const auto add = [&](int input, const Expr& more) {
+    Expr& sum = at(result, input);
+    sum = sum + cast(more, sum.dtype());
+  };
   if (axis) {
     const auto part = [&](const Expr& x) { return unsqueeze(x, {*axis}); };
     const Expr more = call("Concat", {part(dq), part(dk), part(zeros_like(dq))}, {{"axis", *axis}});
-    result[kQuery] = result[kQuery] + more;
+    add(kQuery, more);
   } else {
-    result[kQuery] = result[kQuery] + dq;
-    result[kKey] = result[kKey] + dk;
+    add(kQuery, dq);
+    add(kKey, dk);
   }
 }
 
@@ -261,7 +280,8 @@ const std::vector<AttributeDef> kTiledAttentionAttributes{{"scale", AttributeTyp
 /// With stack_axis, input 0 holds all three, side by side along that axis, which stands between the
 /// sequence and the depth and which sequence_axis does not count; so does the gradient.
 /// Gradients may stand in the place of q, k and v: a problem reads no operand of another one.
-/// bias: broadcasts to [problem axes..., query, key]; minus infinity hides a key.
+/// bias: broadcasts to [problem axes..., query, key]; minus infinity hides a key. It, log_sum_exp
+/// and share are f32 where q, k and v are f16 or bf16.
 /// y: [.., query, .., n]; log_sum_exp: [.., query, ..], of the scores of each query.
 /// share: of the same shape, dy y of each query, so that the gradient need not keep y.
 void register_tiled_attention(OpRegistry& registry) {
@@ -272,6 +292,7 @@ void register_tiled_attention(OpRegistry& registry) {
        .outputs = {{"y"}, {"log_sum_exp"}},
        .attributes = kTiledAttentionAttributes,
        .infer = infer_tiled_attention,
+       .mixed_precision = {MixedPrecision::Kind::product_of_kernel, {kQuery, kKey, kValue}},
        .multiply_adds = attention_multiply_adds<1, 1>,
        .backward = attention_rule,
        .samples = tiled_attention_samples});

@@ -11,6 +11,10 @@ namespace graft {
 Kernel make_attention_by_tiles(KernelRequest& request);
 Kernel make_attention_grad_by_tiles(KernelRequest& request);
 
+/// bf16 by the processor's tiles, with sums, statistics and a bias of f32.
+Kernel make_attention_by_amx(KernelRequest& request);
+Kernel make_attention_grad_by_amx(KernelRequest& request);
+
 std::vector<Sample> tiled_attention_samples();
 std::vector<Sample> tiled_attention_grad_samples();
 

@@ -5,9 +5,7 @@
 // Gradients may overwrite operands: dq of a tile is written when its queries have been read for the
 // last time, dk and dv of a range when its keys have.
 // Source: Dao et al. 2022, algorithm 4.
-#include <numeric>
-
-#include "core/ops/attention/attention_tile.h"
+#include "core/ops/attention/attention_passes.h"
 #include "core/ops/attention/tiled_attention.h"
 #include "core/ops/kernels/workspace.h"
 
@@ -20,12 +18,8 @@ constexpr std::int64_t kTileKeys = 48;
 
 /// How problems are cut, and the scratch memory of a thread.
 struct Cut {
-  explicit Cut(const AttentionGeometry& n) {
-    const std::int64_t tiles = std::max<std::int64_t>(1, (n.keys + kTileKeys - 1) / kTileKeys);
-    const std::int64_t threads = thread_count();
-    if (n.problems < 8 * threads) ranges = threads / std::gcd(n.problems, threads);
-    ranges = std::clamp<std::int64_t>(ranges, 1, tiles);
-    range_keys = (tiles + ranges - 1) / ranges * kTileKeys;
+  explicit Cut(const AttentionGeometry& n) : ranges(n, kTileKeys) {
+    const std::int64_t range_keys = std::min(ranges.keys, n.keys);
     const std::int64_t depth = padded_depth(n.depth);
     const std::int64_t value_depth = padded_depth(n.value_depth);
     WorkspaceLayout layout;
@@ -36,15 +30,14 @@ struct Cut {
     dy_rows = layout.reserve<float>(value_depth * kTileQueries);
     p = layout.reserve<float>(kTileKeys * kTileQueries);
     ds = layout.reserve<float>(kTileKeys * kTileQueries);
-    dk = layout.reserve<float>(checked_multiply(std::min(range_keys, n.keys), depth));
-    dv = layout.reserve<float>(checked_multiply(std::min(range_keys, n.keys), value_depth));
-    k = layout.reserve<float>(copied_floats(n.k, std::min(range_keys, n.keys)));
-    v = layout.reserve<float>(copied_floats(n.v, std::min(range_keys, n.keys)));
+    dk = layout.reserve<float>(checked_multiply(range_keys, depth));
+    dv = layout.reserve<float>(checked_multiply(range_keys, value_depth));
+    k = layout.reserve<float>(copied_floats(n.k, range_keys));
+    v = layout.reserve<float>(copied_floats(n.v, range_keys));
     bytes = layout.bytes();
   }
 
-  std::int64_t ranges = 1;  ///< of keys, in each problem
-  std::int64_t range_keys;
+  KeyRanges ranges;
   // Offsets in bytes.
   std::size_t q_columns;  ///< [depth][query], with scale and log2(e)
   std::size_t dy_columns;
@@ -68,12 +61,6 @@ void copy_rows(const float* x, std::int64_t step, std::int64_t rows, std::int64_
     for (std::int64_t c = 0; c < columns; ++c) out[r * width + c] = x[r * step + c] * factor;
   }
 }
-
-/// log2 of the sum of the scores' powers of 2, and dy y, of each query of a tile.
-struct QuerySums {
-  float log_sum[kTileQueries] = {};
-  float share[kTileQueries] = {};
-};
 
 /// Of so many registers of queries: p holds scores and becomes probabilities; ds holds v dy^T.
 /// Not inline, so that the constants of exp2 stay in registers.
@@ -106,8 +93,8 @@ class KeyRange {
       : n_(n),
         args_(args),
         problem_(problem),
-        first_(std::min(n.keys, range * cut.range_keys)),
-        count_(std::min(cut.range_keys, n.keys - first_)),
+        first_(std::min(n.keys, range * cut.ranges.keys)),
+        count_(std::min(cut.ranges.keys, n.keys - first_)),
         depth_(padded_depth(n.depth)),
         value_depth_(padded_depth(n.value_depth)),
         q_columns_(at(scratch, cut.q_columns)),
@@ -164,14 +151,7 @@ class KeyRange {
     transpose_in(dy, y_step, rows.count, n_.value_depth, 1.0F, dy_columns_);
     copy_rows(q, n_.q.row_step, rows.count, n_.depth, n_.scale, rows.lanes(), depth_, q_rows_);
     copy_rows(dy, y_step, rows.count, n_.value_depth, 1.0F, rows.lanes(), value_depth_, dy_rows_);
-    const std::int64_t first_sum = n_.sums.offset(problem_) + rows.first * n_.sums.row_step;
-    const float* const shares = args_.input<float>(3) + first_sum;
-    const float* const log_sums = args_.input<float>(4) + first_sum;
-    sums_ = {};
-    for (std::int64_t i = 0; i < rows.count; ++i) {
-      sums_.share[i] = shares[i * n_.sums.row_step];
-      sums_.log_sum[i] = log_sums[i * n_.sums.row_step] * kLog2E;
-    }
+    sums_ = QuerySums(n_, args_, problem_, rows);
   }
 
   /// Each tile of keys asks for its share of the next queries.
@@ -239,37 +219,19 @@ class KeyRange {
   QuerySums sums_;
 };
 
-/// dq of a problem is the sum of those of its ranges: parts: [problem][range][query][depth].
-void add_parts(const AttentionGeometry& n, std::int64_t ranges, const float* parts, float* dq) {
-  const std::int64_t size = n.queries * n.depth;
-  parallel_for(n.problems * n.queries, 1024, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t row = first; row < last; ++row) {
-      const std::int64_t problem = row / n.queries;
-      const std::int64_t query = row % n.queries;
-      const float* const from = parts + problem * ranges * size + query * n.depth;
-      float* const to = dq + n.q.offset(problem) + query * n.q.row_step;
-      for (std::int64_t c = 0; c < n.depth; ++c) {
-        float sum = 0.0F;
-        for (std::int64_t range = 0; range < ranges; ++range) sum += from[range * size + c];
-        to[c] = sum;
-      }
-    }
-  });
-}
-
 }  // namespace
 
 Kernel make_attention_grad_by_tiles(KernelRequest& request) {
   if (request.dtype() != DType::f32) return {};
   const AttentionGeometry n(request, kAttentionGradBias);
   const Cut cut(n);
-  const Pieces pieces(checked_multiply(n.problems, cut.ranges), 2.5 * n.multiply_adds());
+  const Pieces pieces(checked_multiply(n.problems, cut.ranges.count), 2.5 * n.multiply_adds());
   WorkspaceLayout layout;
   const std::size_t scratch =
       layout.reserve_bytes(cut.bytes * static_cast<std::size_t>(pieces.count));
   const std::int64_t size = checked_multiply(n.queries, n.depth);
   const std::size_t parts =
-      layout.reserve<float>(cut.ranges > 1 ? checked_multiply(pieces.tasks, size) : 0);
+      layout.reserve<float>(cut.ranges.count > 1 ? checked_multiply(pieces.tasks, size) : 0);
   request.need_workspace(layout.bytes());
   const std::vector<std::int64_t> visible =
       visible_keys(request, n, kAttentionGradBias, kTileQueries);
@@ -278,9 +240,9 @@ Kernel make_attention_grad_by_tiles(KernelRequest& request) {
       std::byte* const memory =
           workspace_at<std::byte>(args, scratch + cut.bytes * static_cast<std::size_t>(piece));
       for (std::int64_t task = first; task < last; ++task) {
-        const std::int64_t problem = task / cut.ranges;
-        KeyRange range(n, cut, args, memory, problem, task % cut.ranges);
-        if (cut.ranges > 1) {
+        const std::int64_t problem = task / cut.ranges.count;
+        KeyRange range(n, cut, args, memory, problem, task % cut.ranges.count);
+        if (cut.ranges.count > 1) {
           range.run(visible, workspace_at<float>(args, parts) + task * size, n.depth);
         } else {
           range.run(visible, args.output<float>(0) + n.q.offset(problem), n.q.row_step);
@@ -288,8 +250,8 @@ Kernel make_attention_grad_by_tiles(KernelRequest& request) {
         range.write(args.output<float>(n.operand(1)), args.output<float>(n.operand(2)));
       }
     });
-    if (cut.ranges > 1) {
-      add_parts(n, cut.ranges, workspace_at<float>(args, parts), args.output<float>(0));
+    if (cut.ranges.count > 1) {
+      add_parts(n, cut.ranges.count, workspace_at<float>(args, parts), args.output<float>(0));
     }
   };
 }

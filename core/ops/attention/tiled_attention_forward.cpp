@@ -1,7 +1,7 @@
 // For each tile of 64 queries, one tile of keys after the other: scores = k q^T, probabilities
 // relative to the largest score so far, y^T += v^T p. When a larger score comes, what has been
 // summed is scaled down (Dao et al. 2022, algorithm 1; Milakov and Gimelshein 2018).
-#include "core/ops/attention/attention_tile.h"
+#include "core/ops/attention/attention_passes.h"
 #include "core/ops/attention/tiled_attention.h"
 #include "core/ops/kernels/workspace.h"
 
@@ -28,12 +28,6 @@ struct Scratch {
   std::size_t k;
   std::size_t v;
   std::size_t bytes;
-};
-
-/// Largest score and sum of probabilities of each query so far.
-struct Running {
-  float most[kTileQueries];
-  float sum[kTileQueries];
 };
 
 /// Turns scores of so many registers of queries into probabilities; y: [depth][kTileQueries],
@@ -113,8 +107,6 @@ class QueryTile {
     transpose_in(args.input<float>(0) + n.q.offset(problem) + rows_.first * n.q.row_step,
                  n.q.row_step, rows_.count, n.depth, n.scale * kLog2E, q_);
     std::fill_n(y_, n.value_depth * kTileQueries, 0.0F);
-    std::fill_n(running_.most, kTileQueries, -std::numeric_limits<float>::infinity());
-    std::fill_n(running_.sum, kTileQueries, 0.0F);
   }
 
   void run(std::int64_t visible) {
@@ -134,21 +126,7 @@ class QueryTile {
   }
 
   void write(float* y, float* log_sums) {
-    for (std::int64_t v = 0; n_.keys > 0 && v < rows_.vectors(); ++v) {
-      for (std::int64_t c = 0; c < n_.value_depth; ++c) {
-        float* const at = y_ + c * kTileQueries + v * 16;
-        store(at, load<16>(at) / load<16>(running_.sum + v * 16));
-      }
-    }
-    transpose_out(y_, rows_.count, n_.value_depth, 1.0F,
-                  y + n_.y.offset(problem_) + rows_.first * n_.y.row_step, n_.y.row_step);
-    float* const to = log_sums + n_.sums.offset(problem_) + rows_.first * n_.sums.row_step;
-    for (std::int64_t v = 0; v < rows_.vectors(); ++v) {
-      const Lanes16 sums =
-          load<16>(running_.most + v * 16) * kLn2 + log_of(load<16>(running_.sum + v * 16));
-      const std::int64_t count = std::min<std::int64_t>(16, rows_.count - v * 16);
-      for (std::int64_t i = 0; i < count; ++i) to[(v * 16 + i) * n_.sums.row_step] = sums[i];
-    }
+    write_tile(n_, problem_, rows_, running_, y_, y, log_sums);
   }
 
  private:

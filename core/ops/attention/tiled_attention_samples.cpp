@@ -60,6 +60,11 @@ std::vector<TiledAttentionCase> tiled_attention_cases() {
   };
 }
 
+/// What stands beside q, k and v, unrounded whatever their type is: a bias, a number of each query.
+SampleInput beside(const Shape& shape, double low = -1.0, double high = 1.0) {
+  return {.shape = shape, .low = low, .high = high, .keeps_f32 = true};
+}
+
 SampleInput optional_input(const Shape& shape) {
   return shape.rank() > 0 ? SampleInput{shape} : absent();
 }
@@ -72,7 +77,8 @@ Shape result_shape(const TiledAttentionCase& c) {
 
 /// A bias that is known before the run and shows each query the keys up to its own.
 SampleInput causal(std::int64_t length) {
-  SampleInput bias{.shape = {length, length}, .is_constant = true};
+  SampleInput bias = beside({length, length});
+  bias.is_constant = true;
   for (std::int64_t i = 0; i < length; ++i) {
     for (std::int64_t j = 0; j < length; ++j) {
       bias.values.push_back(j <= i ? 0.125 * static_cast<double>(j % 3)
@@ -88,7 +94,7 @@ std::vector<Sample> tiled_attention_samples() {
   std::vector<Sample> samples;
   for (const TiledAttentionCase& c : tiled_attention_cases()) {
     Sample sample{c.name, {{c.q}, optional_input(c.k), optional_input(c.v)}, c.attributes, 2};
-    if (c.bias) sample.inputs.push_back({*c.bias});
+    if (c.bias) sample.inputs.push_back(beside(*c.bias));
     if (c.name == "no_keys") {
       sample.no_gradient_check = "log_sum_exp is minus infinity";
     }
@@ -116,19 +122,19 @@ std::vector<Sample> tiled_attention_grad_samples() {
     std::vector<std::int64_t> dims = y.dims();
     dims.pop_back();
     const double log_keys = std::log(static_cast<double>(std::max(c.k.size(), c.q.size()) + 1));
-    const SampleInput sums{.shape = Shape(dims), .low = log_keys, .high = log_keys + 1.0};
+    const SampleInput sums = beside(Shape(dims), log_keys, log_keys + 1.0);
     Sample sample{c.name,
-                  {{c.q}, optional_input(c.k), optional_input(c.v), {Shape(dims)}, sums, {y}},
+                  {{c.q}, optional_input(c.k), optional_input(c.v), beside(Shape(dims)), sums, {y}},
                   c.attributes,
                   c.k.rank() > 0 ? 3 : 1};
-    if (c.bias) sample.inputs.push_back({*c.bias});
+    if (c.bias) sample.inputs.push_back(beside(*c.bias));
     samples.push_back(std::move(sample));
   }
   constexpr std::int64_t kLong = 150;
   const Shape shape{kLong, 2, 8};
-  const SampleInput sums{.shape = {kLong, 2}, .low = 5.0, .high = 6.0};
+  const SampleInput sums = beside({kLong, 2}, 5.0, 6.0);
   samples.push_back({"causal",
-                     {{shape}, {shape}, {shape}, {{kLong, 2}}, sums, {shape}, causal(kLong)},
+                     {{shape}, {shape}, {shape}, beside({kLong, 2}), sums, {shape}, causal(kLong)},
                      sequence_at(0),
                      3});
   return samples;

@@ -142,8 +142,8 @@ void for_each_column(const float* const (&from)[16], std::int64_t columns, Take&
 }
 
 /// The reverse: lane i of column(c) goes to to[i][c]; a null target drops it.
-template <class Column>
-void store_columns(std::int64_t columns, Column&& column, float* const (&to)[16]) {
+template <class T, class Column>
+void store_columns(std::int64_t columns, Column&& column, T* const (&to)[16]) {
   std::int64_t c = 0;
   for (; c + 16 <= columns; c += 16) {
     Lanes16 rows[16];
@@ -157,7 +157,7 @@ void store_columns(std::int64_t columns, Column&& column, float* const (&to)[16]
     float numbers[16];
     store(numbers, Lanes16(column(c)));
     for (int i = 0; i < 16; ++i) {
-      if (to[i] != nullptr) to[i][c] = numbers[i];
+      if (to[i] != nullptr) to[i][c] = T(numbers[i]);
     }
   }
 }

@@ -1,4 +1,5 @@
 #include "core/ops/builder.h"
+#include "core/ops/f32_twin.h"
 #include "core/ops/infer.h"
 #include "core/ops/reduce/softmax_lowering.h"
 #include "core/ops/registry.h"
@@ -15,15 +16,17 @@ void infer_row_dot(InferContext& context) {
     context.fail(ErrorKind::shape, "a dot product of rows of ", *a, " and ", *b);
   }
   const SymShape* const shape = a != nullptr ? a : b;
-  if (shape == nullptr) return context.set_output(0, context.dtype(0));
+  const DType dtype = is_short_float(context.dtype(0)) ? DType::f32 : context.dtype(0);
+  if (shape == nullptr) return context.set_output(0, dtype);
   std::vector<Dim> dims = shape->dims();
   dims.pop_back();
-  context.set_output(0, context.dtype(0), SymShape(std::move(dims)));
+  context.set_output(0, dtype, SymShape(std::move(dims)));
 }
 
 std::vector<Expr> row_dot_rule(const Gradient& g) {
   const Expr dy = unsqueeze(g.dy(), {-1});
-  return {dy * g.x(1), dy * g.x(0)};
+  const DType dtype = g.x(0).dtype();
+  return {cast(dy * widened(g.x(1)), dtype), cast(dy * widened(g.x(0)), dtype)};
 }
 
 std::vector<Sample> row_dot_samples() {
@@ -44,7 +47,7 @@ std::vector<Sample> row_dot_samples() {
 }  // namespace
 
 /// y[...] = sum of a[..., i] * b[..., i] over i, for a and b of one shape: Mul and ReduceSum,
-/// without the products in memory.
+/// without the products in memory. The sums of f16 and bf16 are f32.
 void register_row_dot(OpRegistry& registry) {
   registry.add({.name = "RowDot",
                 .domain = kInternalDomain,

@@ -1,5 +1,6 @@
 #include "core/ops/reduce/softmax_lowering.h"
 
+#include "core/ops/f32_twin.h"
 #include "core/ops/lowering.h"
 
 namespace graft {
@@ -19,7 +20,7 @@ std::vector<Expr> lower_log_softmax_grad(const Node& node, Builder& builder) {
 
 std::vector<Expr> lower_row_dot(const Node& node, Builder& builder) {
   const LoweredNode n(node, builder);
-  return {reduce_sum(n.x(0) * n.x(1), {-1}, false)};
+  return {reduce_sum(widened(n.x(0)) * widened(n.x(1)), {-1}, false)};
 }
 
 }  // namespace graft

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/graph/print.h"
+#include "core/ops/kernel.h"
 #include "core/passes/pass.h"
 
 namespace graft {
@@ -77,6 +78,28 @@ TEST_F(ComputeInBf16, ProductsThatGainTooLittleStay) {
   graph_.add_output(add("MatMul", "", {row, variable("v", {2048, 2048})}, {"b"}));
   lowered();
   EXPECT_FALSE(changed_);
+}
+
+/// Only where a kernel multiplies the tiles of an attention in bf16; statistics stay f32.
+TEST_F(ComputeInBf16, AttentionGoesWhereItHasAKernel) {
+  const Shape shape{2, 256, 3, 2, 32};
+  const Attributes attributes{{"sequence_axis", 1}, {"stack_axis", 2}};
+  const auto attention = [&](Graph& graph, DType dtype) {
+    Value* const x = graph.add_input("x", {dtype, SymShape(shape)});
+    return graph.add_node("TiledAttention", kInternalDomain, {x}, {"y", "sums"}, attributes);
+  };
+  const Node* const node = attention(graph_, DType::f32);
+  graph_.add_output(node->output(0));
+  graph_.add_output(node->output(1));
+  lowered();
+  Graph alone("alone");
+  const Node* const twin = attention(alone, DType::bf16);
+  passes::infer_shapes(alone);
+  const bool has_kernel = static_cast<bool>(find_kernel(*twin, cpu()).run);
+  EXPECT_EQ(changed_, has_kernel);
+  EXPECT_EQ(node->input(0)->dtype(), has_kernel ? DType::bf16 : DType::f32);
+  EXPECT_EQ(node->output(1)->dtype(), DType::f32);
+  EXPECT_EQ(graph_.outputs()[0]->dtype(), DType::f32);
 }
 
 class ProductInBf16 : public ComputeInBf16 {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/rng.h"
 #include "tests/core/error_of.h"
 #include "tests/core/ops/call_op.h"
 
@@ -14,6 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::FloatEq;
 using ::testing::FloatNear;
 using testing::floats;
+using ::testing::Pointwise;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -125,6 +127,57 @@ TEST(TiledAttention, LargestScoresMayComeLate) {
   EXPECT_THAT(with_scores(scores), ElementsAre(FloatNear(260.0F, 1e-2F)));
   scores[3] = -1000.0F;
   EXPECT_THAT(with_scores(scores), ElementsAre(FloatNear(260.0F, 1e-2F)));
+}
+
+/// Numbers between -1 and 1 that bf16 holds, the same for each seed.
+Tensor rounded_numbers(const Shape& shape, std::uint64_t seed) {
+  const Philox random(seed, 0);
+  std::vector<float> numbers(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = static_cast<float>(2.0 * random.uniform_double(i) - 1.0);
+  }
+  return Tensor::from<float>(shape, numbers).cast(DType::bf16);
+}
+
+/// Several tiles of queries and of keys, the last ones not whole.
+struct ShortOperands {
+  Tensor q = rounded_numbers({2, 150, 40}, 1);
+  Tensor k = rounded_numbers({2, 210, 40}, 2);
+  Tensor v = rounded_numbers({2, 210, 24}, 3);
+  Tensor dy = rounded_numbers({2, 150, 24}, 4);
+};
+
+std::vector<float> widened_floats(const Tensor& tensor) {
+  return floats(tensor.cast(DType::f32));
+}
+
+TEST(TiledAttention, Bf16KeepsScoresInF32) {
+  const ShortOperands o;
+  const std::vector<Tensor> found = attend({o.q, o.k, o.v});
+  const std::vector<Tensor> wanted =
+      attend({o.q.cast(DType::f32), o.k.cast(DType::f32), o.v.cast(DType::f32)});
+  EXPECT_EQ(found[0].dtype(), DType::bf16);
+  ASSERT_EQ(found[1].dtype(), DType::f32);
+  EXPECT_THAT(floats(found[1]), Pointwise(FloatNear(2e-5F), floats(wanted[1])));
+  EXPECT_THAT(widened_floats(found[0]), Pointwise(FloatNear(1e-3F), floats(wanted[0])));
+  const Tensor share = share_of(found[0], o.dy);
+  EXPECT_EQ(share.dtype(), DType::f32);
+  const std::vector<Tensor> d = differentiate({o.q, o.k, o.v, share, found[1], o.dy});
+  const std::vector<Tensor> exact =
+      differentiate({o.q.cast(DType::f32), o.k.cast(DType::f32), o.v.cast(DType::f32), share,
+                     found[1], o.dy.cast(DType::f32)});
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    EXPECT_EQ(d[i].dtype(), DType::bf16);
+    EXPECT_THAT(widened_floats(d[i]), Pointwise(FloatNear(1e-2F), floats(exact[i]))) << i;
+  }
+}
+
+TEST(TiledAttention, Bf16HasABiasOfF32) {
+  const ShortOperands o;
+  const Tensor bias = Tensor::zeros(DType::f32, {150, 210});
+  EXPECT_EQ(widened_floats(attend({o.q, o.k, o.v, bias})[0]),
+            widened_floats(attend({o.q, o.k, o.v})[0]));
+  EXPECT_EQ(kind_of([&] { attend({o.q, o.k, o.v, bias.cast(DType::bf16)}); }), ErrorKind::type);
 }
 
 TEST(TiledAttention, WithoutKeysTheSumIsZero) {

@@ -1,0 +1,72 @@
+#include "core/ops/kernels/amx.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace graft {
+namespace {
+
+/// What CPUID says; zeros where it has no such leaf.
+struct CpuId {
+  CpuId(unsigned leaf, unsigned part) { __get_cpuid_count(leaf, part, &a, &b, &c, &d); }
+
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+};
+
+constexpr unsigned kFeatures = 7;
+
+/// Programs have no room for tiles unless they ask (Linux, Documentation/arch/x86/xstate.rst).
+bool grants_tiles() {
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+/// By tiles, and to it in vectors.
+bool computes_bf16() {
+  constexpr unsigned kAmxBf16 = 1U << 22;
+  constexpr unsigned kAvx512Bf16 = 1U << 5;
+  return (CpuId(kFeatures, 0).d & kAmxBf16) != 0 && (CpuId(kFeatures, 1).a & kAvx512Bf16) != 0;
+}
+
+}  // namespace
+
+bool claims_amx() noexcept {
+  constexpr unsigned kAmxTile = 1U << 24;
+  return (CpuId(kFeatures, 0).d & kAmxTile) != 0;
+}
+
+bool shows_amx_tiles() noexcept {
+  constexpr unsigned kPalettes = 0x1d;
+  return CpuId(kPalettes, 0).a != 0;
+}
+
+bool may_use_amx() {
+  static const bool may = claims_amx() && shows_amx_tiles() && computes_bf16() && grants_tiles();
+  return may;
+}
+
+}  // namespace graft
+
+#else
+
+namespace graft {
+
+bool claims_amx() noexcept {
+  return false;
+}
+bool shows_amx_tiles() noexcept {
+  return false;
+}
+bool may_use_amx() {
+  return false;
+}
+
+}  // namespace graft
+
+#endif

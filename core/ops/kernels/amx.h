@@ -1,0 +1,15 @@
+#pragma once
+
+namespace graft {
+
+/// Whether the processor says that it multiplies by tiles (AMX).
+bool claims_amx() noexcept;
+/// Whether it says how large its tiles are, without which none can be set up. Some virtual machines
+/// claim AMX and hide that.
+bool shows_amx_tiles() noexcept;
+
+/// Whether kernels may multiply bf16 by tiles: a process may once the system grants it their state,
+/// which the first call asks for.
+bool may_use_amx();
+
+}  // namespace graft

@@ -1,0 +1,113 @@
+#pragma once
+
+// Rows of bf16 in the orders that products by tiles read (amx_tiles.h).
+#include <algorithm>
+#include <cstring>
+
+#include "core/ops/kernels/amx_tiles.h"
+#include "core/ops/kernels/lanes_math.h"
+
+#if defined(GRAFT_HAS_AMX_TILES)
+
+namespace graft {
+
+/// What whole chunks of 32 make of a length.
+inline std::int64_t amx_padded(std::int64_t length) {
+  return (length + kAmxInner - 1) / kAmxInner * kAmxInner;
+}
+
+/// Rows of bf16 that follow one another: whole chunks of them and of columns, 0 where there is
+/// nothing. What other orders are made of, and as it is the left side of a product.
+struct AmxPanel {
+  BFloat16* data;
+  std::int64_t rows;
+  std::int64_t width;
+
+  AmxRows from_row(std::int64_t row) const { return {data + row * width, width}; }
+};
+
+/// Fills the panel with `rows` rows x of so many columns, `step` apart.
+inline void fill_panel(const BFloat16* x, std::int64_t step, std::int64_t rows,
+                       std::int64_t columns, const AmxPanel& panel) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    BFloat16* const to = panel.data + r * panel.width;
+    std::copy_n(x + r * step, columns, to);
+    std::fill_n(to + columns, panel.width - columns, BFloat16());
+  }
+  std::fill_n(panel.data + rows * panel.width, (panel.rows - rows) * panel.width, BFloat16());
+}
+
+namespace detail {
+
+/// The pairs of 16 columns of two rows, their bits in lanes.
+inline Lanes16 pairs_of(const BFloat16* first, const BFloat16* second) {
+  using Short = LaneBits<16>::Short;
+  Short a;
+  Short b;
+  std::memcpy(&a, first, sizeof(a));
+  std::memcpy(&b, second, sizeof(b));
+  const auto both = [&]<int... i>(std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(a, b, ((i & 1) * 16 + i / 2)...);
+  }
+  (std::make_integer_sequence<int, 32>());
+  Lanes16 pairs;
+  std::memcpy(&pairs, &both, sizeof(pairs));
+  return pairs;
+}
+
+}  // namespace detail
+
+/// Sums over rows, from the right: [rows / 2][width] pairs.
+inline void pack_row_pairs(const AmxPanel& panel, Bf16Pair* pairs) {
+  for (std::int64_t r = 0; r < panel.rows; r += 2) {
+    const BFloat16* const row = panel.data + r * panel.width;
+    for (std::int64_t c = 0; c < panel.width; c += 16) {
+      const Lanes16 v = detail::pairs_of(row + c, row + panel.width + c);
+      std::memcpy(pairs + r / 2 * panel.width + c, &v, sizeof(v));
+    }
+  }
+}
+
+/// Sums over columns, from the right: [width / 2][rows] pairs.
+inline void pack_column_pairs(const AmxPanel& panel, Bf16Pair* pairs) {
+  for (std::int64_t r = 0; r < panel.rows; r += 16) {
+    for (std::int64_t c = 0; c < panel.width; c += 32) {
+      Lanes16 block[16];
+      unroll<16>([&]<int i>() {
+        std::memcpy(&block[i], panel.data + (r + i) * panel.width + c, sizeof(block[i]));
+      });
+      transpose(block);
+      unroll<16>([&]<int i>() {
+        std::memcpy(pairs + (c / 2 + i) * panel.rows + r, &block[i], sizeof(block[i]));
+      });
+    }
+  }
+}
+
+/// Sums over rows, from the left: columns become rows, of 32 numbers at a time:
+/// [rows / 32][width][32].
+inline void pack_columns(const AmxPanel& panel, BFloat16* columns) {
+  for (std::int64_t r = 0; r < panel.rows; r += kAmxInner) {
+    for (std::int64_t c = 0; c < panel.width; c += 16) {
+      Lanes16 block[16];
+      unroll<16>([&]<int i>() {
+        const BFloat16* const row = panel.data + (r + 2 * i) * panel.width + c;
+        block[i] = detail::pairs_of(row, row + panel.width);
+      });
+      transpose(block);
+      unroll<16>([&]<int i>() {
+        std::memcpy(static_cast<void*>(columns + r * panel.width + (c + i) * kAmxInner), &block[i],
+                    sizeof(block[i]));
+      });
+    }
+  }
+}
+
+/// The rows of `pack_columns` from chunk `row` / 32 on.
+inline AmxRows columns_from_row(const BFloat16* columns, const AmxPanel& panel, std::int64_t row) {
+  return {columns + row * panel.width, kAmxInner, panel.width * kAmxInner};
+}
+
+}  // namespace graft
+
+#endif
