@@ -88,6 +88,13 @@ SampleInput causal(std::int64_t length) {
   return bias;
 }
 
+/// Probabilities, which sum to 1 over the keys, and gradients of scores may be rounded to the 8
+/// bits of bf16 for the products that they enter, whatever these sum up to.
+std::vector<Sample> with_rounded_probabilities(std::vector<Sample> samples, double absolute) {
+  for (Sample& sample : samples) sample.short_absolute = absolute;
+  return samples;
+}
+
 }  // namespace
 
 std::vector<Sample> tiled_attention_samples() {
@@ -110,7 +117,7 @@ std::vector<Sample> tiled_attention_samples() {
                      "",
                      1e-5,
                      5e-5});
-  return samples;
+  return with_rounded_probabilities(std::move(samples), 0x1p-9);
 }
 
 /// share, log_sum_exp and dy are any numbers: the formula does not ask whether they belong to q and
@@ -137,7 +144,7 @@ std::vector<Sample> tiled_attention_grad_samples() {
                      {{shape}, {shape}, {shape}, beside({kLong, 2}), sums, {shape}, causal(kLong)},
                      sequence_at(0),
                      3});
-  return samples;
+  return with_rounded_probabilities(std::move(samples), 0x1p-8);
 }
 
 }  // namespace graft
