@@ -25,7 +25,7 @@ struct WeightSizes {
 };
 
 /// `count` sources of a block, from [target][source][tap] to [tap][source][target].
-void pack_columns(const float* weight, const WeightSizes& sizes, const ConvBlock& block,
+void pack_columns(const float* weight, const WeightSizes& sizes, const TargetBlock& block,
                   std::int64_t count, float* to) {
   for (std::int64_t lane = 0; lane < block.width; lane += kTileLanes) {
     const float* rows[kTileLanes];
@@ -46,7 +46,7 @@ void pack_columns(const float* weight, const WeightSizes& sizes, const ConvBlock
 
 /// The same from [source][target][tap], taps from the last on.
 void pack_rows(const float* weight, const float* end, const WeightSizes& sizes,
-               const ConvBlock& block, std::int64_t count, float* to) {
+               const TargetBlock& block, std::int64_t count, float* to) {
   const std::int64_t taps = sizes.taps;
   for (std::int64_t source = 0; source < count; ++source, weight += sizes.targets * taps) {
     if (taps == 1) {
@@ -80,7 +80,7 @@ ConvBlocks::ConvBlocks(const ConvGeometry& geometry, ConvDirection direction)
       taps_(geometry.taps()),
       slice_(std::max<std::int64_t>(1, kSlice / taps_)) {}
 
-void ConvBlocks::pack(const float* weight, const ConvBlock& block, float* to) const {
+void ConvBlocks::pack(const float* weight, const TargetBlock& block, float* to) const {
   const WeightSizes sizes{sources_, targets_, taps_};
   for_each_slice([&](std::int64_t first, std::int64_t count) {
     float* const slice = to + slice_offset(block, first);

@@ -11,7 +11,7 @@
 namespace graft {
 
 /// Some target channels of a convolution by tiles.
-struct ConvBlock {
+struct TargetBlock {
   std::int64_t first;
   std::int64_t width;
 
@@ -30,13 +30,13 @@ class ConvBlocks {
   ConvBlocks(const ConvGeometry& geometry, ConvDirection direction);
 
   std::int64_t count() const { return (targets_ + kWidth - 1) / kWidth; }
-  ConvBlock operator[](std::int64_t index) const {
+  TargetBlock operator[](std::int64_t index) const {
     return {index * kWidth, std::min(kWidth, targets_ - index * kWidth)};
   }
   /// Numbers in the first block; no other has more.
   std::int64_t block_size() const { return sources_ * taps_ * (*this)[0].row(); }
   /// From the first number of a block to those of the slice that begins with that source.
-  std::int64_t slice_offset(const ConvBlock& block, std::int64_t source) const {
+  std::int64_t slice_offset(const TargetBlock& block, std::int64_t source) const {
     return source * taps_ * block.row();
   }
 
@@ -49,7 +49,7 @@ class ConvBlocks {
   }
 
   /// `weight`: all of it, as ONNX has it. `to`: block_size() numbers.
-  void pack(const float* weight, const ConvBlock& block, float* to) const;
+  void pack(const float* weight, const TargetBlock& block, float* to) const;
   /// All blocks of a weight that is known before the run, block_size() from one to the next. While
   /// somebody holds them, the next who asks gets the same.
   std::shared_ptr<const Tensor> pack_now(const float* weight) const;

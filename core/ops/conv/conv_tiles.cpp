@@ -154,8 +154,8 @@ class ConvByTiles {
     return parts;
   }
 
-  void run_task(const Images& all, const float* weight, const ConvBlock& block, std::int64_t group,
-                std::int64_t part) const {
+  void run_task(const Images& all, const float* weight, const TargetBlock& block,
+                std::int64_t group, std::int64_t part) const {
     const std::int64_t first = group * images_;
     const std::int64_t images = std::min(images_, g_.batch - first);
     const float* const sources = all.sources + first * source_plane_ * sources_;
@@ -188,7 +188,7 @@ class ConvByTiles {
 
   /// The first products are added to zeros, or to the bias, the same for each target, or to the
   /// addend, whose places are theirs.
-  void start(const float* given, std::int64_t image, const ConvBlock& block, Slice& slice) const {
+  void start(const float* given, std::int64_t image, const TargetBlock& block, Slice& slice) const {
     static constexpr float kZeros[ConvBlocks::kWidth] = {};
     slice.has_own_start = given != nullptr && !is_forward_;
     if (given == nullptr) {
