@@ -1,6 +1,11 @@
 // Times what surrounds the kernels: making the plan of a training step, by the depth of the model,
-// and going from one node of a plan to the next.
+// what one wait for memory takes meanwhile, and going from one node of a plan to the next.
 #include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
 
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
@@ -64,6 +69,29 @@ void plan_step(benchmark::State& state, Model (*make)(std::int64_t)) {
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
+/// Goes round cache lines in random order, each of which says where the next lies: what a walk over
+/// a graph waits for where nodes lie apart and fit no near cache. Counts nanoseconds a line.
+void wait_for_memory(benchmark::State& state) {
+  struct alignas(64) Line {
+    const Line* next;
+  };
+  std::vector<Line> lines(static_cast<std::size_t>(state.range(0)) << 20 >> 6);
+  std::vector<std::size_t> order(lines.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::shuffle(order, std::mt19937(1));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    lines[order[i]].next = &lines[order[(i + 1) % order.size()]];
+  }
+  const Line* line = lines.data();
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < lines.size(); ++i) line = line->next;
+    benchmark::DoNotOptimize(line);
+  }
+  state.counters["per_line"] = benchmark::Counter(
+      static_cast<double>(lines.size()),
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
 /// A run of a plan of ReLUs on one number each, or of their kernels alone: the difference is what
 /// the plan adds to a node.
 void run_nodes(benchmark::State& state, bool alone) {
@@ -101,6 +129,7 @@ void depths(benchmark::internal::Benchmark* benchmark) {
 
 BENCHMARK_CAPTURE(plan_step, elementwise, elementwise_chain)->Apply(depths);
 BENCHMARK_CAPTURE(plan_step, linear, linear_chain)->Apply(depths);
+BENCHMARK(wait_for_memory)->RangeMultiplier(2)->Range(1, 128)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(run_nodes, plan, false);
 BENCHMARK_CAPTURE(run_nodes, kernels, true);
 

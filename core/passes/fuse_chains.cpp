@@ -90,7 +90,9 @@ class Chains {
       const Links& earlier = groups_[static_cast<std::size_t>(group)];
       links.insert(links.end(), earlier.begin(), earlier.end());
     }
-    std::ranges::sort(links, {}, [&](const Node* link) { return position(link); });
+    if (groups.size() > 1) {
+      std::ranges::sort(links, {}, [&](const Node* link) { return position(link); });
+    }
     links.push_back(&node);
     const auto keeps = [&](int group) {
       return keeps_memory(groups_[static_cast<std::size_t>(group)], links);

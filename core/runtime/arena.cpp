@@ -1,5 +1,7 @@
 #include "core/runtime/arena.h"
 
+#include <optional>
+
 #include "core/graph/order.h"
 #include "core/passes/order_nodes.h"
 
@@ -40,20 +42,26 @@ Arena plan_arena(const Graph& graph, const WorkspaceBytes& workspaces, bool bind
 }
 
 Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces, bool binds_outputs) {
-  Arena given = plan_arena(graph, workspaces, binds_outputs);
+  Demand given = memory_demand(graph, workspaces, binds_outputs);
   std::vector<Node*> before = node_order(graph);
-  if (!passes::order_for_memory(graph)) return given;
-  Demand demand = memory_demand(graph, workspaces, binds_outputs);
-  // Where as much is alive at once, no placing helps.
-  if (most_alive_bytes(demand.lifetimes) < given.bytes) {
-    Arena other = place(std::move(demand));
-    if (other.bytes < given.bytes) {
-      other.order_before = std::move(before);
-      return other;
+  if (!passes::order_for_memory(graph)) return place(std::move(given));
+  Demand other = memory_demand(graph, workspaces, binds_outputs);
+  // Where as much is alive at once as the other order takes, no placing helps. What looks better is
+  // placed first, so that one placing mostly tells.
+  const std::size_t least_given = most_alive_bytes(given.lifetimes);
+  const std::size_t least_other = most_alive_bytes(other.lifetimes);
+  std::optional<Arena> placed;
+  if (least_other >= least_given) placed = place(std::move(given));
+  if (least_other < (placed ? placed->bytes : least_given)) {
+    Arena reordered = place(std::move(other));
+    if (!placed && reordered.bytes >= least_given) placed = place(std::move(given));
+    if (!placed || reordered.bytes < placed->bytes) {
+      reordered.order_before = std::move(before);
+      return reordered;
     }
   }
   for (Node* node : before) graph.move(node, nullptr);  // not reorder(): they stood so
-  return given;
+  return std::move(*placed);
 }
 
 }  // namespace graft

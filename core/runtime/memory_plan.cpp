@@ -61,9 +61,12 @@ MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
   sort_by([](const Lifetime& one) { return one.bytes; });
   MemoryPlan best = place(lifetimes, order);
   best.lower_bound_bytes = most_alive_bytes(lifetimes);
+  std::vector<std::size_t> tried;
   const auto try_order = [&](auto&& key) {
     if (best.arena_bytes == best.lower_bound_bytes) return;
+    tried = order;
     sort_by(key);
+    if (order == tried) return;
     MemoryPlan other = place(lifetimes, order);
     if (other.arena_bytes >= best.arena_bytes) return;
     best.arena_bytes = other.arena_bytes;
