@@ -123,7 +123,7 @@ constexpr Pass kForwardPasses[] = {
     faster({"skip_row_transposes", on<skip_row_transposes>}),
     faster({"fuse_layer_norm", on<fuse_layer_norm>}),
     faster({"name_activations", on<name_activations>}),
-    faster({"pool_before_relu", on<pool_before_relu>}),
+    faster({"pool_before_relu", on<pool_before_relu>, kForTraining}),
     {.name = "compute_in_bf16", .run = on<compute_in_bf16>, .precision = Precision::bf16},
     faster({.name = "fuse_feed_forward",
             .run = on<fuse_feed_forward>,
@@ -131,6 +131,7 @@ constexpr Pass kForwardPasses[] = {
             .makes = "FeedForward"}),
     faster({"add_in_products", on<add_in_products>, kForInference}),
     faster({"clamp_convolutions", on_cpu<clamp_convolutions>, kForInference}),
+    faster({"pool_before_relu", on<pool_before_relu>, kForInference}),
 };
 
 constexpr Pass kInferencePasses[] = {
