@@ -130,35 +130,54 @@ TEST_P(SampleTest, ValuesAgree) {
   }
 }
 
-/// Kernels of 16-bit floats against f64 on the same numbers, as close as PyTorch asks of its own.
-TEST_P(SampleTest, ShortTypesAgree) {
-  if (is_view() || def().is_dynamic) GTEST_SKIP() << "no kernel runs";
-  bool ran = false;
+/// A sample of 16-bit floats, what f64 makes of the same numbers, and how close the two should be.
+struct ShortSample {
+  DType type;
+  SampleGraph built;
+  std::vector<Tensor> wanted;
+  Sample allowed;
+};
+
+/// Bounds are as close as PyTorch asks of its own kernels.
+std::vector<ShortSample> short_samples(const OpDef& def, const Sample& sample) {
+  std::vector<ShortSample> samples;
   for (const auto& [type, relative] : {std::pair(DType::f16, 1e-3), {DType::bf16, 1.6e-2}}) {
     std::optional<SampleGraph> built;
     try {
-      built = make_sample_graph(def(), sample(), type, type);
+      built = make_sample_graph(def, sample, type, type);
     } catch (const Error&) {
       continue;  // the op does not take the type
     }
-    const std::vector<PreparedKernel> kernels = prepare_all_kernels(*built->node, cpu());
-    if (kernels.empty() || !has_floats(*built)) continue;
-    Sample allowed = sample();
+    if (prepare_all_kernels(*built->node, cpu()).empty() || !has_floats(*built)) continue;
+    const SampleGraph exact = make_sample_graph(def, sample, DType::f64, type);
+    const PreparedKernel kernel = prepare_all_kernels(*exact.node, cpu()).back();
+    std::vector<Tensor> wanted = evaluate(kernel, *exact.node, exact.node_inputs);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const Value* const output = built->node->output(static_cast<int>(i));
+      // What is beyond the type's range is infinite.
+      if (output != nullptr) wanted[i] = wanted[i].cast(output->dtype());
+    }
+    Sample allowed = sample;
     allowed.relative = std::max(allowed.relative, relative);
     allowed.absolute = std::max(allowed.absolute, allowed.short_absolute);
-    const SampleGraph exact = make_sample_graph(def(), sample(), DType::f64, type);
-    const std::vector<Tensor> wanted =
-        evaluate(prepare_all_kernels(*exact.node, cpu()).back(), *exact.node, exact.node_inputs);
-    const std::vector<Tensor> found = evaluate(kernels.front(), *built->node, built->node_inputs);
+    samples.push_back({type, std::move(*built), std::move(wanted), std::move(allowed)});
+  }
+  return samples;
+}
+
+/// Kernels of 16-bit floats against f64 on the same numbers.
+TEST_P(SampleTest, ShortTypesAgree) {
+  if (is_view() || def().is_dynamic) GTEST_SKIP() << "no kernel runs";
+  const std::vector<ShortSample> short_ones = short_samples(def(), sample());
+  if (short_ones.empty()) GTEST_SKIP() << "no kernel for f16 or bf16";
+  for (const ShortSample& one : short_ones) {
+    const PreparedKernel kernel = prepare_all_kernels(*one.built.node, cpu()).front();
+    const std::vector<Tensor> found = evaluate(kernel, *one.built.node, one.built.node_inputs);
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!found[i].defined()) continue;
-      // What is beyond the type's range is infinite.
-      const Tensor reference = wanted[i].cast(found[i].dtype());
-      expect_close(found[i], reference, allowed, text(type, " output ", i));
+      expect_close(found[i], one.wanted[i], one.allowed, text(one.type, " output ", i));
     }
-    ran = true;
   }
-  if (!ran) GTEST_SKIP() << "no kernel for f16 or bf16";
 }
 
 /// Inference without any known dim or constant must not contradict the concrete one.
@@ -351,7 +370,8 @@ void expect_same_in_rows(const SampleGraph& built, const std::vector<Value*>& im
   for (Value* image : images) image->layout = Layout::row_major;
 }
 
-/// All operands at once, and where each may lie in an order of its own, one after the other.
+/// All operands at once, in 16-bit floats too; and where each may lie in an order of its own, one
+/// after the other.
 TEST_P(SampleTest, LayoutsAgree) {
   if (def().layout.kind == LayoutRule::Kind::row_major || is_view()) {
     GTEST_SKIP() << "takes row-major operands alone";
@@ -361,6 +381,9 @@ TEST_P(SampleTest, LayoutsAgree) {
   const std::vector<Value*> images = images_of(built, def().layout);
   if (images.empty()) GTEST_SKIP() << "no operand whose layout matters";
   expect_same_in_rows(built, images, wanted, sample());
+  for (const ShortSample& one : short_samples(def(), sample())) {
+    expect_same_in_rows(one.built, images_of(one.built, def().layout), one.wanted, one.allowed);
+  }
   if (def().layout.kind != LayoutRule::Kind::each || images.size() == 1) return;
   for (Value* image : images) expect_same_in_rows(built, {image}, wanted, sample());
 }

@@ -259,6 +259,15 @@ std::vector<Sample> conv_weight_grad_samples() {
     sample.outputs = 2;
     samples.push_back(sample);
   }
+  // Channels that fill tiles of bf16, and some more.
+  Sample short_rows{
+      "short_rows",
+      {{{3, 40, 7, 4}, -0.25, 0.25}, {{3, 56, 4, 4}, -0.25, 0.25}},
+      {{"shape", Ints{56, 40, 3, 3}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 1, 1, 1}}}};
+  samples.push_back(short_rows);
+  short_rows.name = "short_rows_bias";
+  short_rows.outputs = 2;
+  samples.push_back(short_rows);
   // So many rows that small numbers are summed.
   const std::vector<SampleInput> inputs{{{1, 4, 64, 64}, -0.25, 0.25},
                                         {{1, 12, 64, 64}, -0.25, 0.25}};

@@ -275,6 +275,11 @@ Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use) {
 
 void register_conv_tiles(KernelRegistry& registry) {
   register_conv_by_tiles<TilesUse::where_fastest>(registry, "tiles");
+  registry.add({.op = "ConvWeightGrad",
+                .domain = kInternalDomain,
+                .name = "amx",
+                .make = make_conv_weight_grad_by_amx,
+                .knows_layouts = true});
 }
 
 }  // namespace graft

@@ -31,6 +31,9 @@ Kernel make_conv_by_tiles(KernelRequest& request, TilesUse use);
 Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use);
 /// Of ConvWeightGrad.
 Kernel make_conv_weight_grad_by_tiles(KernelRequest& request, TilesUse use);
+/// The same of bf16, by the processor's tiles, for images with short rows. Empty where oneDNN is as
+/// fast, and where there are no such tiles.
+Kernel make_conv_weight_grad_by_amx(KernelRequest& request);
 
 template <TilesUse use>
 void register_conv_by_tiles(KernelRegistry& registry, std::string_view name) {
