@@ -93,6 +93,16 @@ TEST(CustomOptimizer, MomentumIsThatOfSgd) {
 TEST(CustomOptimizer, AdamIsAdam) {
   const Trained formula = train({.optimizer = adam_formula(1e-3F)});
   const Trained built_in = train({.optimizer = Adam{.lr = 1e-3F}});
+  // The built-in one takes large gradients piece by piece from their products, which may round
+  // otherwise than whole ones; where a gradient is next to nothing, Adam divides by little.
+  EXPECT_LT(distance(formula.model, built_in.model), 1e-5);
+}
+
+/// The norm of all gradients asks for whole ones on both sides.
+TEST(CustomOptimizer, AdamOfWholeGradientsIsAdam) {
+  const Clip whole{.norm = 1e30F};
+  const Trained formula = train({.optimizer = adam_formula(1e-3F), .clip = whole});
+  const Trained built_in = train({.optimizer = Adam{.lr = 1e-3F}, .clip = whole});
   EXPECT_LT(distance(formula.model, built_in.model), 2e-6);
 }
 
