@@ -1,7 +1,5 @@
 #include "core/runtime/arena.h"
 
-#include <optional>
-
 #include "core/graph/order.h"
 #include "core/passes/order_nodes.h"
 
@@ -46,22 +44,30 @@ Arena order_and_plan(Graph& graph, const WorkspaceBytes& workspaces, bool binds_
   std::vector<Node*> before = node_order(graph);
   if (!passes::order_for_memory(graph)) return place(std::move(given));
   Demand other = memory_demand(graph, workspaces, binds_outputs);
-  // Where as much is alive at once as the other order takes, no placing helps. What looks better is
-  // placed first, so that one placing mostly tells.
   const std::size_t least_given = most_alive_bytes(given.lifetimes);
   const std::size_t least_other = most_alive_bytes(other.lifetimes);
-  std::optional<Arena> placed;
-  if (least_other >= least_given) placed = place(std::move(given));
-  if (least_other < (placed ? placed->bytes : least_given)) {
-    Arena reordered = place(std::move(other));
-    if (!placed && reordered.bytes >= least_given) placed = place(std::move(given));
-    if (!placed || reordered.bytes < placed->bytes) {
-      reordered.order_before = std::move(before);
-      return reordered;
-    }
+  const auto keep_given = [&](Arena arena) {
+    for (Node* node : before) graph.move(node, nullptr);  // not reorder(): they stood so
+    return arena;
+  };
+  const auto take_other = [&](Arena arena) {
+    arena.order_before = std::move(before);
+    return arena;
+  };
+  const auto take_smaller = [&](Arena by_given, Arena by_other) {
+    return by_other.bytes < by_given.bytes ? take_other(std::move(by_other))
+                                           : keep_given(std::move(by_given));
+  };
+  // What looks better is placed first. Where it takes less than is alive at once by the other,
+  // placing that helps nothing.
+  if (least_other < least_given) {
+    Arena by_other = place(std::move(other));
+    if (by_other.bytes < least_given) return take_other(std::move(by_other));
+    return take_smaller(place(std::move(given)), std::move(by_other));
   }
-  for (Node* node : before) graph.move(node, nullptr);  // not reorder(): they stood so
-  return std::move(*placed);
+  Arena by_given = place(std::move(given));
+  if (by_given.bytes <= least_other) return keep_given(std::move(by_given));
+  return take_smaller(std::move(by_given), place(std::move(other)));
 }
 
 }  // namespace graft
