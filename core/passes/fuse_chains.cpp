@@ -90,7 +90,7 @@ class Chains {
       const Links& earlier = groups_[static_cast<std::size_t>(group)];
       links.insert(links.end(), earlier.begin(), earlier.end());
     }
-    if (groups.size() > 1) {
+    if (groups.size() > 1) {  // one has them in order
       std::ranges::sort(links, {}, [&](const Node* link) { return position(link); });
     }
     links.push_back(&node);

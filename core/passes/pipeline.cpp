@@ -131,7 +131,7 @@ constexpr Pass kForwardPasses[] = {
             .makes = "FeedForward"}),
     faster({"add_in_products", on<add_in_products>, kForInference}),
     faster({"clamp_convolutions", on_cpu<clamp_convolutions>, kForInference}),
-    faster({"pool_before_relu", on<pool_before_relu>, kForInference}),
+    faster({"pool_before_relu", on<pool_before_relu>, kForInference}),  // what none clamps
 };
 
 constexpr Pass kInferencePasses[] = {

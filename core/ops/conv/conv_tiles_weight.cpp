@@ -58,6 +58,8 @@ constexpr std::int64_t kPositions = 1024;
 constexpr std::int64_t kRun = 64;
 /// Outputs whose sums stay in the second cache beside the stretch.
 constexpr std::int64_t kChunk = 48;
+/// Outputs of a task, unless there are fewer.
+constexpr std::int64_t kFewestOutputs = 12;
 
 class WeightGradByTiles {
  public:
@@ -66,7 +68,7 @@ class WeightGradByTiles {
         vectors_(
             std::min<std::int64_t>(kMostTileVectors, (g_.inputs + kTileLanes - 1) / kTileLanes)),
         blocks_((g_.inputs + width() - 1) / width()),
-        parts_(count_parts()),
+        parts_(even_parts(blocks_, g_.outputs / kFewestOutputs)),
         pieces_(blocks_ * parts_, multiply_adds(g_)),
         stretches_(
             cut_into_stretches(g_, kPositions, {.x = width(), .y = g_.outputs, .run = kRun})),
@@ -107,13 +109,6 @@ class WeightGradByTiles {
 
   /// Inputs of a block.
   std::int64_t width() const { return vectors_ * kTileLanes; }
-  /// The outputs are cut too where that gives each thread as many tasks as the others.
-  std::int64_t count_parts() const {
-    const std::int64_t most = std::max<std::int64_t>(1, g_.outputs / 12);
-    std::int64_t parts = 1;
-    while (parts < most && blocks_ * parts % thread_count() != 0) ++parts;
-    return parts;
-  }
 
   Task task_at(std::int64_t index) const {
     const std::int64_t input = index / parts_ * width();

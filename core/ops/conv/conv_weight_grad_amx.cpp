@@ -4,6 +4,8 @@
 // up to 32 positions. What a tap meets is gathered for 32 inputs at a time. Start at
 // WeightGradByAmx::run_task.
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "core/base/at.h"
 #include "core/ops/conv/conv_rows.h"
@@ -61,7 +63,7 @@ class WeightGradByAmx {
       : g_(geometry),
         outputs_(amx_padded(g_.outputs)),
         blocks_(pieces_of(g_.inputs, kWidth)),
-        parts_(std::clamp<std::int64_t>(thread_count() / blocks_, 1, outputs_ / kAmxInner)),
+        parts_(even_parts(blocks_, outputs_ / kAmxInner)),
         pieces_(blocks_ * parts_, multiply_adds(g_)),
         met_(positions_met(g_)),
         column_sums_(row_count(g_), g_.outputs),

@@ -7,6 +7,14 @@
 
 namespace graft {
 
+/// Into how many parts to cut each of so many tasks, at most `most`, so that all threads get
+/// equally many.
+inline std::int64_t even_parts(std::int64_t task_count, std::int64_t most) {
+  std::int64_t parts = 1;
+  while (parts < most && task_count * parts % thread_count() != 0) ++parts;
+  return parts;
+}
+
 /// Tasks that are shared out to threads, each thread with scratch memory of its own.
 struct Pieces {
   /// `multiply_adds` of all tasks together: few are not worth a thread.
