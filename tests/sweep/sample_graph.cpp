@@ -82,6 +82,14 @@ SampleGraph make_sample_graph(const OpDef& def, const Sample& sample, DType floa
   return result;
 }
 
+std::optional<SampleGraph> short_sample_graph(const OpDef& def, const Sample& sample, DType type) {
+  try {
+    return make_sample_graph(def, sample, type, type);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 bool has_floats(const SampleGraph& sample) {
   return std::ranges::any_of(sample.node_inputs,
                              [](const Tensor& t) { return t.defined() && is_float(t.dtype()); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -25,6 +26,9 @@ struct SampleGraph {
 /// that results in the two types can be compared; with `rounded` they are numbers of that type.
 SampleGraph make_sample_graph(const OpDef& def, const Sample& sample, DType float_type,
                               DType rounded = DType::f32);
+
+/// The same for 16-bit floats and numbers of that type; nothing where the op does not take them.
+std::optional<SampleGraph> short_sample_graph(const OpDef& def, const Sample& sample, DType type);
 
 /// Whether any input or output has a float type.
 bool has_floats(const SampleGraph& sample);

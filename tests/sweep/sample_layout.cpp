@@ -55,4 +55,23 @@ std::vector<Value*> images_of(const SampleGraph& built, const LayoutRule& rule) 
   return images;
 }
 
+std::vector<Tensor> inputs_as_laid_out(const SampleGraph& built) {
+  std::vector<Tensor> inputs = built.node_inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Value* const input = built.node->input(static_cast<int>(i));
+    if (input != nullptr) inputs[i] = relaid(inputs[i], Layout::row_major, input->layout);
+  }
+  return inputs;
+}
+
+bool lay_in_rows(SampleGraph& built, const LayoutRule& rule) {
+  bool changes = false;
+  for (Value* image : images_of(built, rule)) {
+    changes = changes || image->layout != Layout::channels_last;
+    image->layout = Layout::channels_last;
+  }
+  if (changes) built.node_inputs = inputs_as_laid_out(built);
+  return changes;
+}
+
 }  // namespace graft::test

@@ -15,4 +15,10 @@ Tensor relaid(const Tensor& tensor, Layout from, Layout to);
 /// Empty when broadcasting keeps an elementwise op row-major.
 std::vector<Value*> images_of(const SampleGraph& built, const LayoutRule& rule);
 
+/// The node's inputs, row-major in the sample, in the order of their values' layouts.
+std::vector<Tensor> inputs_as_laid_out(const SampleGraph& built);
+
+/// Brings those operands into channels-last order; false where none is in another.
+bool lay_in_rows(SampleGraph& built, const LayoutRule& rule);
+
 }  // namespace graft::test
