@@ -122,7 +122,7 @@ class Callback {
   /// After the last step, also when the run was asked to stop, perhaps in the midst of an epoch.
   virtual void on_end(Run& run);
   /// In place of `on_end` when an error ends the run. Another exception comes as an Error{argument}
-  /// that says the same.
+  /// that says what that says, if it is a std::exception.
   virtual void on_error(Run& run, const Error& error);
 
   /// Under which checkpoints keep its numbers; empty: they keep none. Of callbacks with one name,

@@ -43,6 +43,19 @@ bool is_finite(const Tensor& tensor) {
   return found;
 }
 
+/// The exception that is being handled, as callbacks hear of it.
+Error handled_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return {ErrorKind::argument, error.what()};
+  } catch (...) {
+    return {ErrorKind::argument, "an exception that is no std::exception"};
+  }
+}
+
 /// While it lives, the model holds its averages, if the step keeps any.
 class Averaged {
  public:
@@ -160,9 +173,8 @@ std::vector<EpochReport> Trainer::fit(DataLoader& loader, const FitOptions& opti
     std::vector<EpochReport> reports = train(run, loader, options);
     for (const auto& callback : options.callbacks) callback->on_end(run);
     return reports;
-  } catch (const std::exception& thrown) {
-    const auto* const known = dynamic_cast<const Error*>(&thrown);
-    const Error error = known != nullptr ? *known : Error(ErrorKind::argument, thrown.what());
+  } catch (...) {
+    const Error error = handled_error();
     for (const auto& callback : options.callbacks) callback->on_error(run, error);
     throw;
   }

@@ -104,6 +104,9 @@ TEST(Trainer, CallbacksHearOfAnyException) {
   EXPECT_THROW(trainer.fit(loader, {.on_step = on_step, .callbacks = {listener}}),
                std::runtime_error);
   EXPECT_EQ(listener->heard, "no more");
+  const auto throws_number = [](const Progress&) -> bool { throw 7; };
+  EXPECT_THROW(trainer.fit(loader, {.on_step = throws_number, .callbacks = {listener}}), int);
+  EXPECT_EQ(listener->heard, "an exception that is no std::exception");
 }
 
 /// Labels 0, 0 | 1, 0 in batches of two, of which 0 is ignored.
