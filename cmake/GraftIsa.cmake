@@ -1,9 +1,30 @@
 # Kernels for several sets of instructions in one library, of which one is chosen at start (adr/0043).
+include(CheckCXXSourceCompiles)
 
-set(graft_isa_flags_avx2 -march=x86-64-v3 -mtune=haswell)
+# Loops over the 16 registers of AVX2 that begin a cache line are up to 4 % faster, those over the 32
+# of AVX-512 are not (adr/0081).
+set(graft_loops_avx2 -falign-loops=64)
+set(graft_isa_flags_avx2 -march=x86-64-v3 -mtune=haswell ${graft_loops_avx2})
 # Vectors of the compiler's own have 256 bits, as where it tunes for such processors: with 512 many of
 # them lower their clock. Those of core/ops/kernels/lanes.h have 512.
 set(graft_isa_flags_avx512 -march=x86-64-v4 -mtune=icelake-server -mprefer-vector-width=256)
+
+# graft_align_loops(<target>): the same in a build for this machine's CPU alone.
+function(graft_align_loops target)
+  if(NOT GRAFT_NATIVE)
+    return()
+  endif()
+  set(CMAKE_REQUIRED_FLAGS -march=native)
+  check_cxx_source_compiles("
+#if !defined(__AVX2__) || defined(__AVX512F__)
+#error
+#endif
+int main() {}" GRAFT_NATIVE_HAS_AVX2_ALONE)
+  if(GRAFT_NATIVE_HAS_AVX2_ALONE)
+    target_compile_options(${target} PRIVATE
+                           $<$<COMPILE_LANGUAGE:CXX>:${graft_loops_avx2}>)
+  endif()
+endfunction()
 
 # GNU ld joins objects; beside Clang CMake may have found another linker.
 set(graft_joiner "${CMAKE_LINKER}")

@@ -15,4 +15,22 @@ void multiply(const ProductSpec& p, T alpha, const T* a, const T* b, T* c);
 template <>
 void multiply(const ProductSpec& p, float alpha, const float* a, const float* b, float* c);
 
+/// Rows of numbers, `step` apart: 0 where one row stands for all. Without `data`: zeros.
+struct Addend {
+  const float* data = nullptr;
+  std::int64_t step = 0;
+
+  Addend from(std::int64_t row, std::int64_t column) const {
+    return data == nullptr ? *this : Addend{data + row * step + column, step};
+  }
+};
+
+/// c = alpha * a * b + addend, with the bits of a copy of `addend` in c that the product is added
+/// to. p.adds is not looked at; `addend` may be c itself.
+void multiply_onto(const ProductSpec& p, float alpha, const float* a, const float* b,
+                   const Addend& addend, float* c);
+/// The same by what plain_product's `pack` made of b, with alpha 1.
+void multiply_packed_onto(const ProductSpec& p, const float* a, const void* packed,
+                          const Addend& addend, float* c);
+
 }  // namespace graft

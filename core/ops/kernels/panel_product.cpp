@@ -154,39 +154,38 @@ void pack_right(const ProductSpec& p, const float* b, const Range& columns, cons
 /// registers with what is kept there.
 template <int rows, int vectors>
 [[gnu::noinline]] void multiply_tile(const float* left, const float* right, std::int64_t terms,
-                                     bool adds, std::int64_t columns, float* c, std::int64_t ldc) {
+                                     const Addend& addend, std::int64_t columns, float* c,
+                                     std::int64_t ldc) {
   RegisterTile<rows, vectors> tile;
   for (std::int64_t k = 0; k < terms; ++k, left += kTileRows, right += kTileColumns) {
     tile.add(right, [&](int r) { return left[r]; });
   }
   constexpr std::int64_t kWidth = vectors * kTileLanes;
   const auto row_of_c = [&](int r) { return c + r * ldc; };
-  if (columns < kWidth) {
+  if (addend.data != nullptr) {
+    const auto row_of_addend = [&](int r) { return addend.data + r * addend.step; };
+    tile.write_sum(columns, row_of_addend, row_of_c, std::identity{});
+  } else if (columns < kWidth) {
     float numbers[rows][kWidth];
     tile.template write<false>([&](int r) { return numbers[r]; });
-    for (int r = 0; r < rows; ++r) {
-      float* const to = row_of_c(r);
-      for (std::int64_t j = 0; j < columns; ++j) to[j] = (adds ? to[j] : 0.0F) + numbers[r][j];
-    }
-  } else if (adds) {
-    tile.template write<true>(row_of_c);
+    for (int r = 0; r < rows; ++r) std::copy_n(numbers[r], columns, row_of_c(r));
   } else {
     tile.template write<false>(row_of_c);
   }
 }
 
-/// Panels times panels. c: the first element of `rows` times `columns`.
+/// Panels times panels. c, addend: the first element of `rows` times `columns`.
 void multiply_panels(const ProductSpec& p, const float* left, const float* right,
-                     std::int64_t terms, bool adds, std::int64_t rows, std::int64_t columns,
-                     float* c) {
+                     std::int64_t terms, std::int64_t rows, std::int64_t columns,
+                     const Addend& addend, float* c) {
   for_each_range({0, columns}, kTileColumns, [&](const Range& part) {
     const float* const panel = right + part.first / kTileColumns * right_step(p);
     with_count<kMostTileVectors>((part.count + kTileLanes - 1) / kTileLanes, [&]<int vectors>() {
       for_each_range({0, rows}, kTileRows, [&](const Range& tile) {
         with_count<int{kTileRows}>(tile.count, [&]<int count>() {
           multiply_tile<count, vectors>(left + tile.first / kTileRows * kLeftStep, panel, terms,
-                                        adds, part.count, c + tile.first * p.ldc + part.first,
-                                        p.ldc);
+                                        addend.from(tile.first, part.first), part.count,
+                                        c + tile.first * p.ldc + part.first, p.ldc);
         });
       });
     });
@@ -212,14 +211,15 @@ std::int64_t packed_place(const ProductSpec& p, const Range& columns, const Rang
 /// A part of c, on the calling thread. `packed`: the panels of all of b', or null. `columns` begin
 /// at a multiple of kColumns.
 void multiply_part(const ProductSpec& p, float alpha, const float* a, const float* b,
-                   const float* packed, const Range& rows, const Range& columns, float* c) {
+                   const float* packed, const Range& rows, const Range& columns,
+                   const Addend& addend, float* c) {
   alignas(64) float left[kRows / kTileRows * kLeftStep];
   alignas(64) float right[kTerms * kColumns];
   // Of about one size, since b' is copied for each.
   const std::int64_t blocks = ranges_of(rows.count, kRows);
   const std::int64_t block = ranges_of(ranges_of(rows.count, blocks), kTileRows) * kTileRows;
   for_each_range({0, p.k}, kTerms, [&](const Range& terms) {
-    const bool adds = p.adds || terms.first > 0;
+    const Addend before = terms.first > 0 ? Addend{c, p.ldc} : addend;
     for_each_range(rows, block, [&](const Range& part) {
       pack_left(p, alpha, a, part, terms, left);
       for_each_range(columns, kColumns, [&](const Range& strip) {
@@ -229,19 +229,35 @@ void multiply_part(const ProductSpec& p, float alpha, const float* a, const floa
         } else {
           panels = packed + packed_place(p, strip, terms);
         }
-        multiply_panels(p, left, panels, terms.count, adds, part.count, strip.count,
-                        c + part.first * p.ldc + strip.first);
+        multiply_panels(p, left, panels, terms.count, part.count, strip.count,
+                        before.from(part.first, strip.first), c + part.first * p.ldc + strip.first);
       });
     });
   });
 }
 
+void fill_with(const Addend& addend, const ProductSpec& p, float* c) {
+  for (std::int64_t i = 0; i < p.m; ++i, c += p.ldc) {
+    const float* const from = addend.from(i, 0).data;
+    if (from == nullptr) {
+      std::fill_n(c, p.n, 0.0F);
+    } else if (from != c) {
+      std::copy_n(from, p.n, c);
+    }
+  }
+}
+
+/// What a product starts from that may be added to c.
+Addend start_of(const ProductSpec& p, const float* c) {
+  return p.adds ? Addend{c, p.ldc} : Addend{};
+}
+
 /// Threads share the rows or the columns, whichever are more.
 void multiply_all(const ProductSpec& p, float alpha, const float* a, const float* b,
-                  const float* packed, float* c) {
+                  const float* packed, const Addend& addend, float* c) {
   if (p.m == 0 || p.n == 0) return;
   if (p.k == 0) {
-    for (std::int64_t i = 0; i < p.m && !p.adds; ++i) std::fill_n(c + i * p.ldc, p.n, 0.0F);
+    fill_with(addend, p, c);
     return;
   }
   constexpr std::int64_t kProductsWorthAThread = 1 << 16;
@@ -253,7 +269,7 @@ void multiply_all(const ProductSpec& p, float alpha, const float* a, const float
   parallel_for(ranges_of(all.count, unit), grain, [&](std::int64_t first, std::int64_t last) {
     const Range part{first * unit, std::min(last * unit, all.count) - first * unit};
     multiply_part(p, alpha, a, b, packed, by_rows ? part : Range{0, p.m},
-                  by_rows ? Range{0, p.n} : part, c);
+                  by_rows ? Range{0, p.n} : part, addend, c);
   });
 }
 
@@ -265,7 +281,17 @@ bool panels_suit() {
 
 template <>
 void multiply(const ProductSpec& p, float alpha, const float* a, const float* b, float* c) {
-  multiply_all(p, alpha, a, b, nullptr, c);
+  multiply_all(p, alpha, a, b, nullptr, start_of(p, c), c);
+}
+
+void multiply_onto(const ProductSpec& p, float alpha, const float* a, const float* b,
+                   const Addend& addend, float* c) {
+  multiply_all(p, alpha, a, b, nullptr, addend, c);
+}
+
+void multiply_packed_onto(const ProductSpec& p, const float* a, const void* packed,
+                          const Addend& addend, float* c) {
+  multiply_all(p, 1.0F, a, nullptr, static_cast<const float*>(packed), addend, c);
 }
 
 template <>
@@ -290,7 +316,7 @@ Product<float> plain_product(const ProductSpec& p) {
     });
   };
   product.run = [p](const float* a, const void* packed, float* c, void*) {
-    multiply_all(p, 1.0F, a, nullptr, static_cast<const float*>(packed), c);
+    multiply_packed_onto(p, a, packed, start_of(p, c), c);
   };
   return product;
 }

@@ -1,3 +1,6 @@
+#include <optional>
+#include <type_traits>
+
 #include "core/ops/kernels/broadcast.h"
 #include "core/ops/kernels/elementwise.h"
 #include "core/ops/kernels/kernel_dtypes.h"
@@ -39,10 +42,29 @@ void multiply_batch(const MatMulProblem& p, const KernelArgs& args) {
   });
 }
 
+/// How far the rows of c lie apart that a product of f32 begins with: 0 where c is one row; none
+/// where it is scaled or spread otherwise.
+std::optional<std::int64_t> addend_step(const KernelRequest& request, const MatMulProblem& p) {
+  if (p.beta != 1.0F || !p.batch.empty()) return std::nullopt;
+  const Shape& c = request.shape(2);
+  if (c == request.output().shape) return p.n;
+  const bool is_row = c.rank() > 0 && c[c.rank() - 1] == p.n && c.size() == p.n;
+  return is_row ? std::optional<std::int64_t>(0) : std::nullopt;
+}
+
 template <class T>
 Kernel make_typed(const KernelRequest& request) {
   const MatMulProblem problem(request);
   if (problem.is_empty) return [](const KernelArgs&) {};
+  if constexpr (std::is_same_v<T, float>) {
+    if (const auto step = addend_step(request, problem)) {
+      return [p = problem, spec = product_of_rows(problem, problem.m),
+              step = *step](const KernelArgs& args) {
+        multiply_onto(spec, p.alpha, args.input<float>(0), args.input<float>(1),
+                      {args.input<float>(2), step}, args.output<float>());
+      };
+    }
+  }
   Kernel fill;
   if (problem.beta != 0.0F) fill = fill_with_c<T>(request, problem.beta);
   return [problem, fill](const KernelArgs& args) {
@@ -69,6 +91,12 @@ Kernel make_by_known_panels(KernelRequest& request) {
   WorkspaceLayout layout;
   const RepeatedProduct<float> product(plain_product<float>(spec), layout,
                                        known.values<const float>().data());
+  if (const auto step = addend_step(request, p)) {
+    return [spec, product, step = *step](const KernelArgs& args) {
+      multiply_packed_onto(spec, args.input<float>(0), product.prepare(args, args.input<float>(1)),
+                           {args.input<float>(2), step}, args.output<float>());
+    };
+  }
   Kernel fill;
   if (spec.adds) fill = fill_with_c<float>(request, p.beta);
   return [product, fill](const KernelArgs& args) {

@@ -128,6 +128,50 @@ TEST(PanelProduct, HasTheSameBitsForAnyThreadsAndPackedBefore) {
   set_thread_count(threads);
 }
 
+/// Rows that a product is added to give what a copy of them in c gives, to the bit.
+TEST(PanelProduct, BeginsWithRowsThatLieElsewhere) {
+  for (const ProductSpec& spec : kSpecs) {
+    for (ProductSpec p : forms_of(spec)) {
+      const Operands before(p);
+      const std::vector<float> rows = any_numbers(p.m * p.n, 4);
+      for (const std::int64_t step : {std::int64_t{0}, p.n}) {
+        SCOPED_TRACE(describe(p) + ", rows " + std::to_string(step) + " apart");
+        std::vector<float> expected = before.c;
+        for (std::int64_t i = 0; i < p.m; ++i) {
+          std::copy_n(rows.begin() + i * step, p.n, expected.begin() + i * p.ldc);
+        }
+        std::vector<float> in_place = expected;
+        p.adds = true;
+        multiply(p, 0.5F, before.a.data(), before.b.data(), expected.data());
+        p.adds = false;
+        std::vector<float> c = before.c;
+        multiply_onto(p, 0.5F, before.a.data(), before.b.data(), {rows.data(), step}, c.data());
+        EXPECT_EQ(c, expected);
+        multiply_onto(p, 0.5F, before.a.data(), before.b.data(), {in_place.data(), p.ldc},
+                      in_place.data());
+        EXPECT_EQ(in_place, expected) << "in place";
+      }
+    }
+  }
+}
+
+TEST(PanelProduct, OfPackedColumnsBeginsWithRowsThatLieElsewhere) {
+  for (ProductSpec p : kSpecs) {
+    SCOPED_TRACE(describe(p));
+    const Operands before(p);
+    const std::vector<float> row = any_numbers(p.n, 4);
+    std::vector<float> expected = before.c;
+    multiply_onto(p, 1.0F, before.a.data(), before.b.data(), {row.data(), 0}, expected.data());
+    p.packs_b = true;
+    const Product<float> product = plain_product<float>(p);
+    std::vector<std::byte> packed(product.packed_bytes);
+    if (product.pack) product.pack(before.b.data(), packed.data());
+    std::vector<float> c = before.c;
+    multiply_packed_onto(p, before.a.data(), packed.data(), {row.data(), 0}, c.data());
+    EXPECT_EQ(c, expected);
+  }
+}
+
 /// A row of a large product has the bits that it has alone.
 TEST(PanelProduct, HasTheSameBitsInAnyPlace) {
   const ProductSpec all = spec_of(50, 70, 300);
