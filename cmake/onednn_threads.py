@@ -125,8 +125,11 @@ def main():
         library.drop_needed(b"libgomp.so.1")
     except ValueError as error:
         sys.exit(f"{source}: {error}")
-    with open(target + ".new", "wb") as file:
-        file.write(data)
+    # Linux keeps what one call writes in blocks as large as that, and maps a block as a whole.
+    step = 1 << 16
+    with open(target + ".new", "wb", buffering=step) as file:
+        for start in range(0, len(data), step):
+            file.write(data[start : start + step])
     os.replace(target + ".new", target)  # programs may run with the one that was there
 
 

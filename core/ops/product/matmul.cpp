@@ -169,7 +169,8 @@ std::vector<Sample> matmul_samples() {
       {"no_columns", {{{2, 3}}, {{3, 0}}}},
       {"no_inner", {{{2, 0}}, {{0, 3}}}},
       {"no_batch", {{{0, 2, 3}}, {{0, 3, 2}}}},
-      {.name = "over_threads", .inputs = {{{67, 33}}, {{33, 131}}}},
+      {.name = "over_threads", .inputs = {{{67, 45}}, {{45, 131}}}},
+      {.name = "tall_over_threads", .inputs = {{{131, 45}}, {{45, 67}}}},
       {"row_over_threads", {{{1, 301}}, {{301, 213}}}},
       {"column_over_threads", {{{301, 213}}, {{213, 1}}}},
       {"large_b", {{{3, 17}}, {{17, 31000}}}},
@@ -215,7 +216,11 @@ std::vector<Sample> gemm_samples() {
   all.set({"alpha", 1.5F});
   all.set({"beta", 0.5F});
   samples.push_back({"row_alpha_beta", {{{5, 1}}, {{5, 7}}, {{7}}}, all});
-  samples.push_back({"over_threads", {{{65, 37}}, {{129, 37}}, {{129}}}, flags(false, true)});
+  samples.push_back({"over_threads", {{{65, 45}}, {{129, 45}}, {{129}}}, flags(false, true)});
+  all = flags(true, false);
+  all.set({"alpha", 1.5F});
+  all.set({"beta", 0.5F});
+  samples.push_back({"many_terms", {{{150, 70}}, {{150, 51}}, {{70, 51}}}, all});
   samples.push_back({"many_inner", {{{301, 19}}, {{301, 23}}}, flags(true, false)});
   samples.push_back({"many_inner_c", {{{301, 19}}, {{301, 23}}, {{19, 23}}}, flags(true, false)});
   samples.push_back({"large_b", {{{3, 17}}, {{17, 31000}}, {{31000}}}});

@@ -1,4 +1,3 @@
-#include <optional>
 #include <type_traits>
 
 #include "core/ops/kernels/broadcast.h"
@@ -8,6 +7,7 @@
 #include "core/ops/kernels/multiply.h"
 #include "core/ops/kernels/product.h"
 #include "core/ops/kernels/strided.h"
+#include "core/ops/product/product_start.h"
 #include "core/ops/registry.h"
 
 namespace graft {
@@ -42,26 +42,16 @@ void multiply_batch(const MatMulProblem& p, const KernelArgs& args) {
   });
 }
 
-/// How far the rows of c lie apart that a product of f32 begins with: 0 where c is one row; none
-/// where it is scaled or spread otherwise.
-std::optional<std::int64_t> addend_step(const KernelRequest& request, const MatMulProblem& p) {
-  if (p.beta != 1.0F || !p.batch.empty()) return std::nullopt;
-  const Shape& c = request.shape(2);
-  if (c == request.output().shape) return p.n;
-  const bool is_row = c.rank() > 0 && c[c.rank() - 1] == p.n && c.size() == p.n;
-  return is_row ? std::optional<std::int64_t>(0) : std::nullopt;
-}
-
 template <class T>
 Kernel make_typed(const KernelRequest& request) {
   const MatMulProblem problem(request);
   if (problem.is_empty) return [](const KernelArgs&) {};
   if constexpr (std::is_same_v<T, float>) {
-    if (const auto step = addend_step(request, problem)) {
-      return [p = problem, spec = product_of_rows(problem, problem.m),
-              step = *step](const KernelArgs& args) {
-        multiply_onto(spec, p.alpha, args.input<float>(0), args.input<float>(1),
-                      {args.input<float>(2), step}, args.output<float>());
+    if (problem.batch.empty()) {
+      return [alpha = problem.alpha, spec = product_of_rows(problem, problem.m),
+              start = ProductStart(request, problem)](const KernelArgs& args) {
+        multiply_onto(spec, alpha, args.input<float>(0), args.input<float>(1), start.of(args),
+                      args.output<float>());
       };
     }
   }
@@ -86,23 +76,14 @@ Kernel make_by_known_panels(KernelRequest& request) {
   const MatMulProblem p(request);
   if (p.is_empty || p.k == 0 || !p.batch.empty() || p.alpha != 1.0F) return {};
   ProductSpec spec = product_of_rows(p, p.m);
-  spec.adds = p.beta != 0.0F;
   spec.packs_b = true;
   WorkspaceLayout layout;
   const RepeatedProduct<float> product(plain_product<float>(spec), layout,
                                        known.values<const float>().data());
-  if (const auto step = addend_step(request, p)) {
-    return [spec, product, step = *step](const KernelArgs& args) {
-      multiply_packed_onto(spec, args.input<float>(0), product.prepare(args, args.input<float>(1)),
-                           {args.input<float>(2), step}, args.output<float>());
-    };
-  }
-  Kernel fill;
-  if (spec.adds) fill = fill_with_c<float>(request, p.beta);
-  return [product, fill](const KernelArgs& args) {
-    if (fill) fill(args);
-    const void* const b = product.prepare(args, args.input<float>(1));
-    product.run(args.input<float>(0), b, args.output<float>(), nullptr);
+  return [spec, product, start = ProductStart(request, p)](const KernelArgs& args) {
+    const Addend addend = start.of(args);
+    multiply_packed_onto(spec, args.input<float>(0), product.prepare(args, args.input<float>(1)),
+                         addend, args.output<float>());
   };
 }
 

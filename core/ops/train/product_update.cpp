@@ -85,7 +85,7 @@ std::vector<SampleProduct> sample_products() {
           {"many_inner", {19, 23}, 301, true},
           {"no_inner", {2, 3}, 0},
           {"no_rows", {0, 3}, 4},
-          {"many_pieces", {173, 1190}, 29, true},
+          {"many_pieces", {173, 1190}, 45, true},
           {"wide", {3, 70001}, 2}};
 }
 

@@ -33,13 +33,14 @@ struct Worker {
 template <class T>
 class UpdateByPieces {
  public:
-  UpdateByPieces(KernelRequest& request, UpdateRule rule, MakeProduct<T> make_product)
+  UpdateByPieces(KernelRequest& request, UpdateRule rule, MakeProduct<T> make_product,
+                 std::int64_t piece_bytes)
       : p_(gradient_product(request)),
         rule_(std::move(rule)),
         row_step_(p_.transposes_a ? 1 : p_.k) {
     const std::int64_t threads = thread_count();
     const std::int64_t share = (p_.m + threads - 1) / threads;
-    rows_ = std::clamp<std::int64_t>(kPieceBytes / (p_.n * std::int64_t{sizeof(T)}), 1, share);
+    rows_ = std::clamp<std::int64_t>(piece_bytes / (p_.n * std::int64_t{sizeof(T)}), 1, share);
     WorkspaceLayout layout;
     for (std::int64_t i = 0; i < threads; ++i) {
       workers_.push_back(
@@ -60,10 +61,6 @@ class UpdateByPieces {
   }
 
  private:
-  /// Half of a second cache: the fewer pieces, the less often b is brought into shape. Whole rows,
-  /// since blocks of columns made the update of large matrices up to 20 % slower.
-  static constexpr std::int64_t kPieceBytes = std::int64_t{512} << 10;
-
   Worker<T> worker(std::int64_t first, std::int64_t last, MakeProduct<T> make_product,
                    WorkspaceLayout& layout) const {
     ProductSpec spec = product_of_rows(p_, rows_);
@@ -202,14 +199,17 @@ template Kernel make_adding_product<float>(KernelRequest& request, MakeProduct<f
 template Kernel make_adding_product<double>(KernelRequest& request, MakeProduct<double>);
 
 template <class T>
-Kernel make_update_by_pieces(KernelRequest& request, MakeProduct<T> make_product) {
+Kernel make_update_by_pieces(KernelRequest& request, MakeProduct<T> make_product,
+                             std::int64_t piece_bytes) {
   UpdateRule rule = update_rule(request);
   if (!rule || request.dtype(1) != request.dtype()) return {};
   if (request.output().shape.size() == 0) return [](const KernelArgs&) {};
-  return UpdateByPieces<T>(request, std::move(rule), make_product);
+  return UpdateByPieces<T>(request, std::move(rule), make_product, piece_bytes);
 }
 
-template Kernel make_update_by_pieces<float>(KernelRequest& request, MakeProduct<float>);
-template Kernel make_update_by_pieces<double>(KernelRequest& request, MakeProduct<double>);
+template Kernel make_update_by_pieces<float>(KernelRequest& request, MakeProduct<float>,
+                                             std::int64_t piece_bytes);
+template Kernel make_update_by_pieces<double>(KernelRequest& request, MakeProduct<double>,
+                                              std::int64_t piece_bytes);
 
 }  // namespace graft
