@@ -29,6 +29,11 @@ class ConvBlocks {
 
   ConvBlocks(const ConvGeometry& geometry, ConvDirection direction);
 
+  std::int64_t sources() const { return sources_; }
+  std::int64_t taps() const { return taps_; }
+  bool has_one_slice() const { return slice_ >= sources_; }
+  /// Of a slice: all but the last.
+  std::int64_t slice_channels() const { return std::min(slice_, sources_); }
   std::int64_t count() const { return (targets_ + kWidth - 1) / kWidth; }
   TargetBlock operator[](std::int64_t index) const {
     return {index * kWidth, std::min(kWidth, targets_ - index * kWidth)};

@@ -8,11 +8,14 @@
 #include <optional>
 #include <span>
 
+#include "core/base/at.h"
 #include "core/ops/conv/conv_blocks.h"
 #include "core/ops/conv/conv_clamp.h"
 #include "core/ops/conv/conv_image.h"
+#include "core/ops/conv/conv_parts.h"
 #include "core/ops/conv/conv_patterns.h"
 #include "core/ops/conv/conv_rows.h"
+#include "core/ops/conv/conv_slice.h"
 #include "core/ops/kernels/lanes_math.h"
 #include "core/ops/kernels/pieces.h"
 #include "core/ops/kernels/register_tile.h"
@@ -20,16 +23,6 @@
 
 namespace graft {
 namespace {
-
-/// Some sources' part of a weight's block.
-struct Slice {
-  const float* weight;     ///< [tap][source][target]
-  std::int64_t channels;   ///< sources
-  std::int64_t width;      ///< targets
-  const float* start;      ///< what products are added to
-  bool has_own_start;      ///< each target, at its place; else one row serves all
-  const ConvClamp* clamp;  ///< of the last slice, where there is one
-};
 
 /// target[channel] = start[channel] + sum of source[c] weight[c][channel] over taps and c, in
 /// registers.
@@ -97,6 +90,7 @@ class ConvByTiles {
         parts_(count_parts()),
         pieces_(blocks_.count() * groups_ * parts_, multiply_adds(g_)),
         patterns_(find_patterns(g_, direction, images_)),
+        split_(make_conv_parts(blocks_, images_ * source_plane_)),
         source_(request.input(0), Layout::channels_last, layout_),
         addend_(is_forward_ ? TensorSpec{} : input_or_none(request, 2), Layout::channels_last,
                 layout_),
@@ -107,6 +101,9 @@ class ConvByTiles {
     } else {
       packed_ = layout_.reserve<float>(pieces_.count * blocks_.block_size());
     }
+    for (std::int64_t i = 0; split_ != nullptr && i < pieces_.count; ++i) {
+      scratch_.push_back(layout_.reserve_bytes(split_->scratch_bytes()));
+    }
     request.need_workspace(layout_.bytes());
   }
 
@@ -116,12 +113,17 @@ class ConvByTiles {
         is_forward_ ? args.input<float>(2) : addend_.read(args, args.input<float>(2)),
         target_.start(args, args.output<float>())};
     pieces_.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
-      const float* weight = nullptr;
+      OfPiece own;
+      if (split_ != nullptr) own.scratch = workspace_at<std::byte>(args, at(scratch_, piece));
       for (std::int64_t task = first; task < last; ++task) {
         const std::int64_t block = task / (groups_ * parts_);
         const std::int64_t place = task % (groups_ * parts_);
-        if (task == first || place == 0) weight = weight_of(args, piece, block);
-        run_task(images, weight, blocks_[block], place / parts_, place % parts_);
+        if (task == first || place == 0) {
+          own.weight = weight_of(args, piece, block);
+          own.is_new = true;
+        }
+        run_task(images, own, blocks_[block], place / parts_, place % parts_);
+        own.is_new = false;
       }
     });
     target_.finish(args, args.output<float>());
@@ -132,6 +134,14 @@ class ConvByTiles {
     const float* sources;
     const float* given;  ///< the bias or the addend; null where there is none
     float* targets;
+  };
+
+  /// What a piece has of a block.
+  struct OfPiece {
+    const float* weight = nullptr;
+    bool is_new = false;
+    void* scratch = nullptr;  ///< for split_
+    bool splits = false;      ///< whether the weight could be split
   };
 
   /// The block's part of the weight, brought into order in the memory of a piece unless it is
@@ -154,15 +164,16 @@ class ConvByTiles {
     return parts;
   }
 
-  void run_task(const Images& all, const float* weight, const TargetBlock& block,
-                std::int64_t group, std::int64_t part) const {
+  void run_task(const Images& all, OfPiece& own, const TargetBlock& block, std::int64_t group,
+                std::int64_t part) const {
     const std::int64_t first = group * images_;
     const std::int64_t images = std::min(images_, g_.batch - first);
     const float* const sources = all.sources + first * source_plane_ * sources_;
     float* const targets = all.targets + first * target_plane_ * targets_ + block.first;
     const AddTiles add_tiles = add_tiles_of(block.vectors());
     blocks_.for_each_slice([&](std::int64_t channel, std::int64_t channels) {
-      Slice slice{weight + blocks_.slice_offset(block, channel),
+      Slice slice{own.weight + blocks_.slice_offset(block, channel),
+                  channel,
                   channels,
                   block.width,
                   targets,
@@ -170,9 +181,18 @@ class ConvByTiles {
                   nullptr};
       if (channel == 0) start(all.given, first, block, slice);
       if (clamp_ && channel + channels == sources_) slice.clamp = &*clamp_;
+      if (split_ != nullptr && (own.is_new || !blocks_.has_one_slice())) {
+        own.splits = split_->split_weight(slice, own.scratch);
+      }
+      const bool is_split =
+          own.splits && split_->split_sources(slice, sources, images * source_plane_, own.scratch);
       for (const ConvPattern& pattern : patterns_) {
-        add_tiles(places_of(pattern, images, part), pattern.taps, sources + channel, slice,
-                  targets);
+        const auto places = places_of(pattern, images, part);
+        if (is_split) {
+          split_->add(places, pattern.taps, slice, targets, own.scratch);
+        } else {
+          add_tiles(places, pattern.taps, sources + channel, slice, targets);
+        }
       }
     });
   }
@@ -211,6 +231,8 @@ class ConvByTiles {
   std::int64_t parts_;  ///< of a group's targets
   Pieces pieces_;
   std::vector<ConvPattern> patterns_;
+  std::shared_ptr<const ConvParts> split_;
+  std::vector<std::size_t> scratch_{};  ///< of each piece, for split_
   ConvImage source_;
   ConvImage addend_;
   ConvImage target_;

@@ -8,9 +8,10 @@
 
 namespace graft {
 
+/// Whether the processor has tiles (may_use_amx), and GRAFT_ISA asks for no set of instructions.
+bool may_split();
 /// Whether a product of f32 is faster by the processor's tiles of bf16, to which each number is the
-/// sum of three (adr/0086): where the processor has them (may_use_amx), GRAFT_ISA does not ask for
-/// a set of instructions, and the product is large enough.
+/// sum of three (adr/0086): where it may be split and is large enough.
 bool suits_split(const ProductSpec& spec);
 
 /// Such a product. Its results have the error of f32 sums or less; the bits of an element depend on

@@ -1,17 +1,26 @@
+#include "core/ops/kernels/split_product.h"
 #include "core/ops/recurrent/recurrent.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 namespace {
 
+/// Those over all steps may be large enough for tiles.
+Product<float> any_product(const ProductSpec& spec) {
+#if defined(GRAFT_HAS_AMX_TILES)
+  if (suits_split(spec)) return split_product(spec);
+#endif
+  return onednn_product(spec);
+}
+
 Kernel make_forward(KernelRequest& request) {
   if (request.dtype() != DType::f32) return {};
-  return make_recurrent<float>(request, onednn_product);
+  return make_recurrent<float>(request, any_product);
 }
 
 Kernel make_backward(KernelRequest& request) {
   if (request.dtype() != DType::f32) return {};
-  return make_recurrent_grad<float>(request, onednn_product);
+  return make_recurrent_grad<float>(request, any_product);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
 
 #include "core/ops/registry.h"
 #include "tests/core/error_of.h"
@@ -59,6 +60,45 @@ TEST(Conv, PadsAreBeginsThenEnds) {
   // One row above, two columns to the right.
   for (const auto& y : by_all("Conv", "", {x, w}, {{"pads", Ints{1, 0, 0, 2}}})) {
     EXPECT_THAT(y, ElementsAre(3, 2, 0, 10, 6, 0));
+  }
+}
+
+/// Numbers may be split into parts for the processor's tiles: of an infinite one they would make
+/// NaN.
+TEST(Conv, KeepsInfinitiesInRowsOfChannels) {
+  constexpr std::int64_t kSide = 8;
+  constexpr std::int64_t kChannels = 64;
+  for (const float special :
+       {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max()}) {
+    for (const bool is_in_weight : {false, true}) {
+      Tensor x = Tensor::full(DType::f32, {8, kChannels, kSide, kSide}, 0.5);
+      Tensor w = Tensor::full(DType::f32, {kChannels, kChannels, 3, 3}, 0.25);
+      // Of x image 1, row 3, column 3, channel 35, in rows of channels; of w output 0, input 0,
+      // tap 4.
+      const std::size_t at = ((kSide + 3) * kSide + 3) * kChannels + 35;
+      (is_in_weight ? w.values<float>()[4] : x.values<float>()[at]) = special;
+      const OneNode one("Conv", "", {x, w}, 1, {{"pads", Ints{1, 1, 1, 1}}});
+      for (Value* const value : {one.node->input(0), one.node->output()}) {
+        value->layout = Layout::channels_last;
+      }
+      for (const PreparedKernel& kernel : prepare_all_kernels(*one.node, cpu())) {
+        const std::vector<float> y = floats(evaluate(kernel, *one.node, {x, w})[0]);
+        for (std::size_t i = 0; i < y.size(); ++i) {
+          const std::size_t position = i / kChannels;
+          const auto row = static_cast<std::int64_t>(position / kSide % kSide);
+          const auto column = static_cast<std::int64_t>(position % kSide);
+          const bool is_near = position / (kSide * kSide) == 1 && std::abs(row - 3) <= 1 &&
+                               std::abs(column - 3) <= 1;
+          const bool meets = is_in_weight ? i % kChannels == 0 : is_near;
+          const float factor = is_in_weight ? 0.5F : 0.25F;
+          if (meets) {
+            ASSERT_FLOAT_EQ(y[i], special * factor) << kernel.name << " at " << i;
+          } else {
+            ASSERT_LE(std::abs(y[i]), 9 * kChannels * 0.125F) << kernel.name << " at " << i;
+          }
+        }
+      }
+    }
   }
 }
 

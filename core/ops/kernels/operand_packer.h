@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/ops/kernels/split_panels.h"
+#include "core/ops/kernels/operand_panels.h"
 
 #if defined(GRAFT_HAS_AMX_TILES)
 
@@ -11,18 +11,18 @@ namespace graft {
 /// Fills a panel bit by bit: a unit of 16 outers and 32 terms in 16 steps, which a product makes
 /// between its own instructions.
 template <bool is_left>
-class SplitPacker {
+class OperandPacker {
  public:
   static constexpr int kSteps = 16;
 
-  SplitPacker(const SplitOperand& operand, const SplitRange& range, SplitPanel& panel)
-      : operand_(operand), range_(range), panel_(panel), units_(2 * range.chunks()) {}
+  OperandPacker(const PanelOperand& operand, const PanelRange& range, PanelChunk* chunks)
+      : operand_(operand), range_(range), chunks_(chunks), units_(2 * range.chunks()) {}
 
   bool has_unit() const { return unit_ < units_; }
   void begin_unit() {
     const std::int64_t outer = unit_ % 2 * kAmxSide;
     const std::int64_t term = unit_ / 2 * kAmxInner;
-    to_ = panel_.pairs[unit_ / 2][0][unit_ % 2];
+    to_ = chunks_[unit_ / 2][0][unit_ % 2];
     from_ = operand_.at(range_.outer + outer, range_.term + term);
     step_ = operand_.step;
     if (outer + kAmxSide > range_.outers || term + kAmxInner > range_.terms) fill(outer, term);
@@ -30,35 +30,42 @@ class SplitPacker {
   }
   template <int i>
   void step() {
-    const auto numbers = [&](std::int64_t at) {
-      const Lanes16 v = load<16>(from_ + i * step_ + at);
-      return is_left ? operand_.factor * v : v;
-    };
-    detail::Words parts[kSplitParts];
-    detail::split(numbers(0), numbers(second_), parts, check_);
-    unroll<kSplitParts>(
+    const float* const first = from_ + i * step_;
+    detail::Words parts[kParts];
+    detail::split(numbers(first), numbers(first + second_), parts, check_);
+    unroll<kParts>(
         [&]<int part>() { std::memcpy(row_of(part, i), &parts[part], sizeof(parts[part])); });
   }
   void end_unit() {
-    if (operand_.is_by_term == is_left) unroll<kSplitParts>([&]<int part>() { turn(part); });
+    if (operand_.is_by_term == is_left) unroll<kParts>([&]<int part>() { turn(part); });
     ++unit_;
   }
-  /// All that is left.
-  void finish() {
+  /// All that is left. False where parts are no numbers.
+  bool finish() {
     while (has_unit()) {
       begin_unit();
       unroll<kSteps>([&]<int i>() { step<i>(); });
       end_unit();
     }
-    panel_.is_plain = has_nan(check_);
-    if (panel_.is_plain) write_plain();
+    return !has_nan(check_);
+  }
+  /// The numbers themselves: [terms][kPanelSide].
+  void write_plain(float* to) const {
+    std::fill_n(to, range_.terms * kPanelSide, 0.0F);
+    for (std::int64_t k = 0; k < range_.terms; ++k) {
+      for (std::int64_t i = 0; i < range_.outers; ++i) {
+        const float number = *operand_.at(range_.outer + i, range_.term + k);
+        to[k * kPanelSide + i] = is_left ? operand_.factor * number : number;
+      }
+    }
   }
 
  private:
-  static bool has_nan(const Lanes16& v) {
-    bool has = false;
-    for (int i = 0; i < 16; ++i) has |= v[i] != v[i];
-    return has;
+  static constexpr std::int64_t kPart = 2 * kTilePairs;
+
+  Lanes16 numbers(const float* from) const {
+    const Lanes16 v = load<16>(from);
+    return is_left ? operand_.factor * v : v;
   }
 
   Bf16Pair* row_of(int part, int i) const { return to_ + part * kPart + i * kAmxSide; }
@@ -85,22 +92,9 @@ class SplitPacker {
     step_ = kAmxInner;
   }
 
-  void write_plain() const {
-    float* const to = panel_.plain();
-    std::fill_n(to, range_.terms * kSplitSide, 0.0F);
-    for (std::int64_t k = 0; k < range_.terms; ++k) {
-      for (std::int64_t i = 0; i < range_.outers; ++i) {
-        const float number = *operand_.at(range_.outer + i, range_.term + k);
-        to[k * kSplitSide + i] = is_left ? operand_.factor * number : number;
-      }
-    }
-  }
-
-  static constexpr std::int64_t kPart = 2 * SplitPanel::kTilePairs;
-
-  SplitOperand operand_;
-  SplitRange range_;
-  SplitPanel& panel_;
+  PanelOperand operand_;
+  PanelRange range_;
+  PanelChunk* chunks_;
   std::int64_t units_;
   std::int64_t unit_ = 0;
   Bf16Pair* to_ = nullptr;
