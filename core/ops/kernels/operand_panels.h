@@ -2,8 +2,8 @@
 
 // Operands of products of f32 by tiles of bf16 (adr/0086). A number is the sum of three of bf16:
 // its first 8 bits, the next 8 and the last 8. Of the nine products of two such sums six are added
-// up; the others are below 2^-25 of the whole. Products are exact and sums f32, so the result has
-// the error of f32 sums or less.
+// up; the others are at most 2^-22 of the whole, in the mean some 2^-26 and of any sign. Products
+// are exact and sums f32, so the result has the error of f32 sums or less.
 #include "core/ops/kernels/amx_tiles.h"
 #include "core/ops/kernels/lanes_math.h"
 
@@ -14,7 +14,7 @@ namespace graft {
 inline constexpr int kParts = 3;
 
 inline constexpr std::int64_t kPanelSide = 2 * kAmxSide;  ///< rows of a', or columns of b'
-inline constexpr std::int64_t kPanelTerms = 128;          ///< of f32 two panels fill a first cache
+inline constexpr std::int64_t kPanelTerms = 128;          ///< two panels fill a first cache
 inline constexpr std::int64_t kPanelChunks = kPanelTerms / kAmxInner;
 
 inline std::int64_t panels_of(std::int64_t count) {
