@@ -121,4 +121,25 @@ std::vector<ConvPattern> find_patterns(const ConvGeometry& geometry, ConvDirecti
   return Finder(geometry, direction).find(images);
 }
 
+std::vector<std::int32_t> positions_met(const ConvGeometry& g) {
+  const auto& [depth, height, width] = g.axes;
+  std::vector<std::int32_t> met;
+  met.reserve(static_cast<std::size_t>(g.taps() * g.output_plane()));
+  for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
+    const std::int64_t kw = tap % width.kernel;
+    const std::int64_t kh = tap / width.kernel % height.kernel;
+    const std::int64_t kd = tap / width.kernel / height.kernel;
+    for (std::int64_t i = 0; i < g.output_plane(); ++i) {
+      const std::int64_t w = width.position(i % width.output, kw);
+      const std::int64_t h = height.position(i / width.output % height.output, kh);
+      const std::int64_t d = depth.position(i / width.output / height.output, kd);
+      const bool is_inside =
+          w >= 0 && w < width.input && h >= 0 && h < height.input && d >= 0 && d < depth.input;
+      const std::int64_t at = (d * height.input + h) * width.input + w;
+      met.push_back(is_inside ? static_cast<std::int32_t>(at) : -1);
+    }
+  }
+  return met;
+}
+
 }  // namespace graft

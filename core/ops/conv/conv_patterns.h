@@ -38,4 +38,8 @@ struct ConvPattern {
 std::vector<ConvPattern> find_patterns(const ConvGeometry& geometry, ConvDirection direction,
                                        std::int64_t images);
 
+/// [tap][position of an output image]: the position of the input image that it meets; -1 for
+/// padding.
+std::vector<std::int32_t> positions_met(const ConvGeometry& geometry);
+
 }  // namespace graft

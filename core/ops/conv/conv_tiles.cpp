@@ -296,6 +296,11 @@ Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use) {
 }
 
 void register_conv_tiles(KernelRegistry& registry) {
+  registry.add({.op = "ConvWeightGrad",
+                .domain = kInternalDomain,
+                .name = "bf16_parts",
+                .make = make_conv_weight_grad_by_parts,
+                .knows_layouts = true});
   register_conv_by_tiles<TilesUse::where_fastest>(registry, "tiles");
   registry.add({.op = "ConvWeightGrad",
                 .domain = kInternalDomain,

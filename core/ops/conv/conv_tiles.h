@@ -34,6 +34,9 @@ Kernel make_conv_weight_grad_by_tiles(KernelRequest& request, TilesUse use);
 /// The same of bf16, by the processor's tiles, for images with short rows. Empty where oneDNN is as
 /// fast, and where there are no such tiles.
 Kernel make_conv_weight_grad_by_amx(KernelRequest& request);
+/// The same of f32, in parts (adr/0086), where tiles of sums in registers are fastest otherwise;
+/// these themselves where channels fill no tiles of the processor's.
+Kernel make_conv_weight_grad_by_parts(KernelRequest& request);
 
 template <TilesUse use>
 void register_conv_by_tiles(KernelRegistry& registry, std::string_view name) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/at.h"
+#include "core/ops/conv/conv_patterns.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/conv/conv_tiles.h"
 #include "core/ops/kernels/amx.h"
@@ -32,29 +33,6 @@ static_assert(kPositions % kAmxInner == 0);
 
 std::int64_t pieces_of(std::int64_t length, std::int64_t piece) {
   return (length + piece - 1) / piece;
-}
-
-/// [tap][position of an output image]: the position of the input image that it meets; -1 for
-/// padding.
-std::vector<std::int32_t> positions_met(const ConvGeometry& g) {
-  const auto& [depth, height, width] = g.axes;
-  std::vector<std::int32_t> met;
-  met.reserve(static_cast<std::size_t>(g.taps() * g.output_plane()));
-  for (std::int64_t tap = 0; tap < g.taps(); ++tap) {
-    const std::int64_t kw = tap % width.kernel;
-    const std::int64_t kh = tap / width.kernel % height.kernel;
-    const std::int64_t kd = tap / width.kernel / height.kernel;
-    for (std::int64_t i = 0; i < g.output_plane(); ++i) {
-      const std::int64_t w = width.position(i % width.output, kw);
-      const std::int64_t h = height.position(i / width.output % height.output, kh);
-      const std::int64_t d = depth.position(i / width.output / height.output, kd);
-      const bool is_inside =
-          w >= 0 && w < width.input && h >= 0 && h < height.input && d >= 0 && d < depth.input;
-      const std::int64_t at = (d * height.input + h) * width.input + w;
-      met.push_back(is_inside ? static_cast<std::int32_t>(at) : -1);
-    }
-  }
-  return met;
 }
 
 class WeightGradByAmx {
