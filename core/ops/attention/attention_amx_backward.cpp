@@ -194,9 +194,9 @@ class KeyRange {
     const std::int64_t query_tiles = queries / kAmxSide;
     const std::int64_t query_chunks = queries / kAmxInner;
     amx_product<false>(k_.from_row(first), {q_columns_, kTileQueries}, kKeyTiles, query_tiles,
-                       k_.width / kAmxInner, p_, kTileQueries);
+                       {k_.width / kAmxInner}, p_, kTileQueries);
     amx_product<false>(v_.from_row(first), {dy_columns_, kTileQueries}, kKeyTiles, query_tiles,
-                       v_.width / kAmxInner, ds_, kTileQueries);
+                       {v_.width / kAmxInner}, ds_, kTileQueries);
     const float* bias = nullptr;
     if (n_.has_bias) {
       bias = args_.input<float>(kAttentionGradBias) + n_.bias.offset(problem_) +
@@ -208,11 +208,11 @@ class KeyRange {
                             {rounded_.p + i, rounded_.ds + i, rounded_.ds_pairs + i});
     }
     amx_product<true>({rounded_.p, kTileQueries}, {dy_rows_, v_.width}, kKeyTiles,
-                      amx_tiles(n_.value_depth), query_chunks, dv_ + first * v_.width, v_.width);
+                      amx_tiles(n_.value_depth), {query_chunks}, dv_ + first * v_.width, v_.width);
     amx_product<true>({rounded_.ds, kTileQueries}, {q_rows_, k_.width}, kKeyTiles,
-                      amx_tiles(n_.depth), query_chunks, dk_ + first * k_.width, k_.width);
+                      amx_tiles(n_.depth), {query_chunks}, dk_ + first * k_.width, k_.width);
     amx_product<true>(columns_from_row(k_columns_, k_, first), {rounded_.ds_pairs, kTileQueries},
-                      amx_tiles(n_.depth), query_tiles, 1, dq_, kTileQueries);
+                      amx_tiles(n_.depth), query_tiles, {1}, dq_, kTileQueries);
   }
 
   const AttentionGeometry& n_;

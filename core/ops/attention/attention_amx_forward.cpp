@@ -150,7 +150,7 @@ class Problem {
   void take_keys(const TileRows& rows, std::int64_t first, std::int64_t keys, Running& running) {
     const std::int64_t score_rows = amx_padded(keys);
     amx_product<false>(k_.from_row(first), {q_pairs_, kTileQueries}, score_rows / kAmxSide,
-                       rows.vectors(), k_.width / kAmxInner, scores_, kTileQueries);
+                       rows.vectors(), {k_.width / kAmxInner}, scores_, kTileQueries);
     const float* bias = nullptr;
     if (n_.has_bias) {
       bias = args_.input<float>(kAttentionBias) + n_.bias.offset(index_) +
@@ -170,7 +170,7 @@ class Problem {
       }
     }
     amx_product<true>(columns_from_row(v_columns_, v_, first), {p_pairs_, kTileQueries},
-                      amx_tiles(n_.value_depth), rows.vectors(), score_rows / kAmxInner, y_,
+                      amx_tiles(n_.value_depth), rows.vectors(), {score_rows / kAmxInner}, y_,
                       kTileQueries);
   }
 

@@ -4,6 +4,7 @@
 
 #include "core/ops/kernel.h"
 #include "core/ops/kernels/conv_geometry.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 
 namespace graft {
 
@@ -11,6 +12,12 @@ namespace graft {
 inline bool lies_in_rows(const TensorSpec& image) {
   if (image.dtype != DType::f32) return false;
   return image.layout == Layout::channels_last || is_layout_neutral(image.shape);
+}
+
+/// Rows of bf16 channels, position by position.
+inline bool lies_in_bf16_rows(const TensorSpec& image) {
+  return is_kernel_dtype<BFloat16>(image.dtype) &&
+         (image.layout == Layout::channels_last || is_layout_neutral(image.shape));
 }
 
 inline std::int64_t row_count(const ConvGeometry& geometry) {

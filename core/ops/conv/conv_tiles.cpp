@@ -296,17 +296,18 @@ Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use) {
 }
 
 void register_conv_tiles(KernelRegistry& registry) {
-  registry.add({.op = "ConvWeightGrad",
-                .domain = kInternalDomain,
-                .name = "bf16_parts",
-                .make = make_conv_weight_grad_by_parts,
-                .knows_layouts = true});
+  const auto add = [&](std::string_view op, std::string_view name, KernelFactory make) {
+    const std::string_view domain = op == "Conv" ? "" : kInternalDomain;
+    registry.add({.op = op, .domain = domain, .name = name, .make = make, .knows_layouts = true});
+  };
+  add("ConvWeightGrad", "bf16_parts", make_conv_weight_grad_by_parts);
   register_conv_by_tiles<TilesUse::where_fastest>(registry, "tiles");
-  registry.add({.op = "ConvWeightGrad",
-                .domain = kInternalDomain,
-                .name = "amx",
-                .make = make_conv_weight_grad_by_amx,
-                .knows_layouts = true});
+  add("Conv", "amx", make_conv_by_amx);
+  add("ConvInputGrad", "amx", make_conv_input_grad_by_amx);
+  add("ConvWeightGrad", "amx", make_conv_weight_grad_by_amx);
+  add("ConvWeightGrad", "amx_gathered", [](KernelRequest& request) {
+    return make_gathered_conv_weight_grad(request, TilesUse::where_fastest);
+  });
 }
 
 }  // namespace graft

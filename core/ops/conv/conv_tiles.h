@@ -31,12 +31,18 @@ Kernel make_conv_by_tiles(KernelRequest& request, TilesUse use);
 Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use);
 /// Of ConvWeightGrad.
 Kernel make_conv_weight_grad_by_tiles(KernelRequest& request, TilesUse use);
-/// The same of bf16, by the processor's tiles, for images with short rows. Empty where oneDNN is as
-/// fast, and where there are no such tiles.
+/// The same of bf16, by the processor's tiles. Empty where oneDNN is as fast, and where there are
+/// no such tiles.
 Kernel make_conv_weight_grad_by_amx(KernelRequest& request);
-/// The same of f32, in parts (adr/0086), where tiles of sums in registers are fastest otherwise;
-/// these themselves where channels fill no tiles of the processor's.
+/// The same with what each tap meets gathered for it: for few outputs.
+Kernel make_gathered_conv_weight_grad(KernelRequest& request, TilesUse use);
+/// The same of f32, in parts (adr/0086), where tiles of sums in registers are fastest otherwise and
+/// channels fill the processor's.
 Kernel make_conv_weight_grad_by_parts(KernelRequest& request);
+
+/// Of Conv and of ConvInputGrad, of bf16 and of small images, by the processor's tiles.
+Kernel make_conv_by_amx(KernelRequest& request);
+Kernel make_conv_input_grad_by_amx(KernelRequest& request);
 
 template <TilesUse use>
 void register_conv_by_tiles(KernelRegistry& registry, std::string_view name) {

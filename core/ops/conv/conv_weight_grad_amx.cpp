@@ -1,15 +1,17 @@
-// Weight gradients of convolutions of bf16 by the processor's tiles (AMX). For a tap, dw[output]
-// [input] is the sum of dy x over all positions of all images: a product whose inner length is
-// their number, however short the rows of an image are. oneDNN multiplies row by row, each filled
-// up to 32 positions. What a tap meets is gathered for 32 inputs at a time. Start at
-// WeightGradByAmx::run_task.
-#include <algorithm>
+// Weight gradients of convolutions of bf16 by the processor's tiles (AMX). Positions of an image
+// are ordered so that each tap is a shift (ConvTerms): rows of x, brought into pairs once, serve
+// all taps, each from another row on. What the terms in between would add is zero times a number of
+// x, so that where x is not finite another kernel computes. Start at WeightGradByAmx::run_task.
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/at.h"
-#include "core/ops/conv/conv_patterns.h"
+#include "core/ops/conv/conv_grad_operands.h"
 #include "core/ops/conv/conv_rows.h"
+#include "core/ops/conv/conv_taps.h"
+#include "core/ops/conv/conv_terms.h"
 #include "core/ops/conv/conv_tiles.h"
 #include "core/ops/kernels/amx.h"
 #include "core/ops/kernels/amx_panels.h"
@@ -17,6 +19,7 @@
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/pieces.h"
+#include "core/ops/kernels/row_pairs.h"
 #include "core/ops/kernels/workspace.h"
 
 namespace graft {
@@ -25,185 +28,282 @@ namespace graft {
 
 namespace {
 
-/// Inputs of a task.
-constexpr std::int64_t kWidth = 32;
-/// Positions that are gathered at a time: their pairs fill half of a first cache of 48 KiB.
-constexpr std::int64_t kPositions = 384;
-static_assert(kPositions % kAmxInner == 0);
+constexpr std::int64_t kWidth = RowPairs::kWidth;  ///< columns of a task
+/// Chunks of terms at a time: their pairs and dy's rows lie in a first cache.
+constexpr std::int64_t kChunks = 8;
+static_assert(ConvTerms::kChunk == kAmxInner);
 
 std::int64_t pieces_of(std::int64_t length, std::int64_t piece) {
   return (length + piece - 1) / piece;
 }
 
-class WeightGradByAmx {
+/// Some columns, and some outputs, these padded.
+struct Task {
+  std::int64_t first_column;
+  std::int64_t columns;
+  std::int64_t first_output;
+  std::int64_t outputs;
+
+  std::int64_t tiles() const { return pieces_of(columns, kAmxSide); }
+};
+
+/// Rounds sums, [outputs / side][taps][side][columns], to dw [output][input][tap].
+class Rounding {
  public:
-  WeightGradByAmx(KernelRequest& request, const ConvGeometry& geometry)
-      : g_(geometry),
-        outputs_(amx_padded(g_.outputs)),
-        blocks_(pieces_of(g_.inputs, kWidth)),
-        parts_(even_parts(blocks_, outputs_ / kAmxInner)),
-        pieces_(blocks_ * parts_, multiply_adds(g_)),
-        met_(positions_met(g_)),
-        column_sums_(row_count(g_), g_.outputs),
-        has_bias_(request.has_output(1)) {
-    const std::int64_t dy_size = checked_multiply(amx_padded(row_count(g_)), outputs_);
-    const std::int64_t panel_size = kPositions * kWidth;
-    const std::int64_t most_outputs = pieces_of(outputs_ / kAmxInner, parts_) * kAmxInner;
-    sums_size_ = checked_multiply(g_.taps() * kWidth, most_outputs);
-    WorkspaceLayout layout;
-    dy_ = layout.reserve<BFloat16>(dy_size);
-    dy_columns_ = layout.reserve<BFloat16>(dy_size);
-    x_ = layout.reserve<BFloat16>(pieces_.count * panel_size);
-    x_pairs_ = layout.reserve<BFloat16>(pieces_.count * panel_size);
-    sums_ = layout.reserve<float>(checked_multiply(pieces_.count, sums_size_));
-    bias_ = layout.reserve<float>(has_bias_ ? g_.outputs : 0);
-    bias_sums_ = layout.reserve_bytes(has_bias_ ? column_sums_.workspace_bytes() : 0);
-    request.need_workspace(layout.bytes());
+  Rounding(const ConvGeometry& geometry, const ConvTerms& terms, std::int64_t side,
+           std::int64_t taps_in_columns)
+      : g_(geometry), side_(side), taps_in_columns_(taps_in_columns) {
+    for (const ConvTerms::List& list : terms.lists()) {
+      for (const ConvTerms::Tap& tap : list.taps) taps_.push_back(tap.index);
+    }
   }
 
-  void operator()(const KernelArgs& args) const {
-    pack_dy(args);
-    pieces_.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
-      const AmxTiles tiles;
-      for (std::int64_t task = first; task < last; ++task) run_task(args, piece, task);
-    });
-    if (!has_bias_) return;
-    auto* const bias = workspace_at<float>(args, bias_);
-    column_sums_.run(args.input<BFloat16>(1), bias, workspace_at<std::byte>(args, bias_sums_));
-    convert_floats(bias, g_.outputs, args.output<BFloat16>(1));
+  /// That have sums of their own.
+  std::int64_t taps() const { return std::ssize(taps_); }
+
+  void write(const float* sums, const Task& task, BFloat16* dw) const {
+    const std::int64_t outputs = std::min(task.outputs, g_.outputs - task.first_output);
+    for (std::int64_t i = 0; i < outputs; ++i) {
+      const float* const from = sums + (i / side_ * side_ * taps() + i % side_) * kWidth;
+      BFloat16* const to = dw + (task.first_output + i) * g_.inputs * g_.taps();
+      if (taps_in_columns_ > 1) {
+        write_columns(from, task, to);
+      } else {
+        write_taps(from, side_ * kWidth, taps_, task.columns, to + task.first_column * g_.taps());
+      }
+    }
   }
 
  private:
-  /// Some inputs and some outputs, these padded.
-  struct Task {
-    std::int64_t first_input;
-    std::int64_t inputs;
-    std::int64_t first_output;
-    std::int64_t outputs;
-  };
-
-  /// Where the outputs of a part begin; each has whole chunks of them.
-  std::int64_t first_output_of(std::int64_t part) const {
-    return outputs_ / kAmxInner * part / parts_ * kAmxInner;
-  }
-
-  Task task_at(std::int64_t index) const {
-    const std::int64_t input = index / parts_ * kWidth;
-    const std::int64_t output = first_output_of(index % parts_);
-    return {input, std::min(kWidth, g_.inputs - input), output,
-            first_output_of(index % parts_ + 1) - output};
-  }
-
-  /// Columns of dy as rows of 32 positions: [positions / 32][outputs][32].
-  void pack_dy(const KernelArgs& args) const {
-    const std::int64_t rows = row_count(g_);
-    const BFloat16* const dy = args.input<BFloat16>(1);
-    parallel_for(pieces_of(rows, kAmxInner), 4, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin * kAmxInner; row < std::min(rows, end * kAmxInner);
-           row += kAmxInner) {
-        const AmxPanel panel{workspace_at<BFloat16>(args, dy_) + row * outputs_, kAmxInner,
-                             outputs_};
-        fill_panel(dy + row * g_.outputs, g_.outputs, std::min(kAmxInner, rows - row), g_.outputs,
-                   panel);
-        pack_columns(panel, workspace_at<BFloat16>(args, dy_columns_) + row * outputs_);
+  void write_columns(const float* sums, const Task& task, BFloat16* to) const {
+    for (const std::int64_t tap : taps_) {
+      for (std::int64_t i = 0; i < task.columns; ++i) {
+        const std::int64_t column = task.first_column + i;
+        to[column % g_.inputs * g_.taps() + column / g_.inputs + tap] =
+            static_cast<BFloat16>(sums[i]);
       }
-    });
-  }
-
-  void run_task(const KernelArgs& args, std::int64_t piece, std::int64_t index) const {
-    const Task task = task_at(index);
-    const std::int64_t rows = row_count(g_);
-    BFloat16* const x = workspace_at<BFloat16>(args, x_) + piece * kPositions * kWidth;
-    auto* const pairs = reinterpret_cast<Bf16Pair*>(workspace_at<BFloat16>(args, x_pairs_) +
-                                                    piece * kPositions * kWidth);
-    float* const sums = workspace_at<float>(args, sums_) + piece * sums_size_;
-    std::fill_n(sums, g_.taps() * task.outputs * kWidth, 0.0F);
-    for (std::int64_t first = 0; first < rows; first += kPositions) {
-      const std::int64_t count = std::min(kPositions, rows - first);
-      const AmxPanel panel{x, amx_padded(count), kWidth};
-      const BFloat16* const dy = workspace_at<BFloat16>(args, dy_columns_) + first * outputs_;
-      for (std::int64_t tap = 0; tap < g_.taps(); ++tap) {
-        gather(args.input<BFloat16>(0) + task.first_input, task.inputs, tap, first, count, panel);
-        pack_row_pairs(panel, pairs);
-        amx_product<true>({dy + task.first_output * kAmxInner, kAmxInner, outputs_ * kAmxInner},
-                          {pairs, kWidth}, task.outputs / kAmxSide, kWidth / kAmxSide,
-                          panel.rows / kAmxInner, sums + tap * task.outputs * kWidth, kWidth);
-      }
-    }
-    write(sums, task, args.output<BFloat16>());
-  }
-
-  /// What `count` outputs from `first` on meet by the tap: `inputs` numbers of each; 0 in padding
-  /// and in what is left of the panel.
-  void gather(const BFloat16* x, std::int64_t inputs, std::int64_t tap, std::int64_t first,
-              std::int64_t count, const AmxPanel& panel) const {
-    const std::int64_t plane = g_.output_plane();
-    const std::int32_t* const met = met_.data() + tap * plane;
-    const BFloat16* image = x + first / plane * g_.input_plane() * g_.inputs;
-    std::int64_t at = first % plane;
-    BFloat16* to = panel.data;
-    for (std::int64_t i = 0; i < count; ++i, to += kWidth) {
-      const std::int64_t copied = met[at] < 0 ? 0 : inputs;
-      if (copied == kWidth) {
-        std::copy_n(image + met[at] * g_.inputs, kWidth, to);
-      } else {
-        std::fill_n(std::copy_n(image + (copied > 0 ? met[at] * g_.inputs : 0), copied, to),
-                    kWidth - copied, BFloat16());
-      }
-      if (++at < plane) continue;
-      at = 0;
-      image += g_.input_plane() * g_.inputs;
-    }
-    std::fill_n(to, (panel.rows - count) * kWidth, BFloat16());
-  }
-
-  /// Sums [tap][output][input], rounded, to dw [output][input][tap].
-  void write(const float* sums, const Task& task, BFloat16* dw) const {
-    const std::int64_t taps = g_.taps();
-    const std::int64_t outputs = std::min(task.outputs, g_.outputs - task.first_output);
-    for (std::int64_t output = 0; output < outputs; ++output) {
-      BFloat16* const to =
-          dw + ((task.first_output + output) * g_.inputs + task.first_input) * taps;
-      for (std::int64_t tap = 0; tap < taps; ++tap) {
-        BFloat16 rounded[kWidth];
-        convert_floats(sums + (tap * task.outputs + output) * kWidth, kWidth, rounded);
-        for (std::int64_t i = 0; i < task.inputs; ++i) to[i * taps + tap] = at(rounded, i);
-      }
+      sums += side_ * kWidth;
     }
   }
 
   ConvGeometry g_;
-  std::int64_t outputs_;  ///< padded
-  std::int64_t blocks_;   ///< of inputs
-  std::int64_t parts_;    ///< of outputs
+  std::int64_t side_;
+  std::int64_t taps_in_columns_;
+  std::vector<std::int64_t> taps_{};  ///< in the order of their sums
+};
+
+class WeightGradByAmx {
+ public:
+  /// `plain` computes what is not finite, in so many bytes of workspace.
+  WeightGradByAmx(KernelRequest& request, const ConvGeometry& geometry, RowTaps row_taps,
+                  Kernel plain)
+      : g_(geometry),
+        plain_(std::move(plain)),
+        terms_(g_, row_taps),
+        taps_in_columns_(row_taps == RowTaps::as_columns ? g_.axes[2].kernel : 1),
+        columns_(taps_in_columns_ * g_.inputs),
+        dy_terms_(g_, terms_),
+        padded_(g_, terms_, kWidth),
+        rounding_(g_, terms_, dy_terms_.side(), taps_in_columns_),
+        blocks_(pieces_of(columns_, kWidth)),
+        parts_(even_parts(blocks_, sides())),
+        pieces_(blocks_ * parts_, multiply_adds(g_)),
+        images_(std::clamp<std::int64_t>(kChunks / terms_.chunks(), 1, g_.batch)),
+        chunks_(pieces_of(terms_.chunks(), pieces_of(terms_.chunks(), kChunks))),
+        column_sums_(row_count(g_), g_.outputs),
+        has_bias_(request.has_output(1)) {
+    const std::int64_t shifts = terms_.places() - terms_.chunks() * kAmxInner;
+    pairs_size_ = (chunks_ * kAmxInner + shifts) * kWidth;
+    const std::int64_t most_outputs = pieces_of(sides(), parts_) * dy_terms_.side();
+    sums_size_ = checked_multiply(rounding_.taps() * kWidth, most_outputs);
+    WorkspaceLayout layout;
+    dy_ = layout.reserve<BFloat16>(dy_terms_.size());
+    if (pads()) {
+      x_ = layout.reserve<BFloat16>(checked_multiply(pieces_.count * images_, padded_.size()));
+    }
+    pairs_ = layout.reserve<Bf16Pair>(
+        checked_multiply(pieces_.count * list_count() * images_, pairs_size_));
+    sums_ = layout.reserve<float>(checked_multiply(pieces_.count, sums_size_));
+    bias_ = layout.reserve<float>(has_bias_ ? g_.outputs : 0);
+    bias_sums_ = layout.reserve_bytes(has_bias_ ? column_sums_.workspace_bytes() : 0);
+    request.need_workspace(std::max(layout.bytes(), request.workspace_bytes()));
+  }
+
+  void operator()(const KernelArgs& args) const {
+    dy_terms_.pack(args.input<BFloat16>(1), terms_, workspace_at<BFloat16>(args, dy_));
+    std::atomic<bool> is_finite = true;
+    pieces_.for_each([&](std::int64_t piece, std::int64_t first, std::int64_t last) {
+      const AmxTiles tiles;
+      for (std::int64_t task = first; task < last && is_finite; ++task) {
+        if (!run_task(args, piece, task)) is_finite = false;
+      }
+    });
+    if (!is_finite) {
+      plain_(args);
+    } else if (has_bias_) {
+      auto* const bias = workspace_at<float>(args, bias_);
+      column_sums_.run(args.input<BFloat16>(1), bias, workspace_at<std::byte>(args, bias_sums_));
+      convert_floats(bias, g_.outputs, args.output<BFloat16>(1));
+    }
+  }
+
+ private:
+  /// Some chunks of the terms of some images.
+  struct Stretch {
+    const KernelArgs& args;
+    std::int64_t piece;
+    std::int64_t image = 0;
+    std::int64_t images = 0;
+    std::int64_t chunk = 0;
+    std::int64_t chunks = 0;
+  };
+
+  std::int64_t list_count() const { return std::ssize(terms_.lists()); }
+  std::int64_t sides() const { return dy_terms_.outputs() / dy_terms_.side(); }
+  bool pads() const { return taps_in_columns_ > 1; }
+
+  std::int64_t first_output_of(std::int64_t part) const {
+    return sides() * part / parts_ * dy_terms_.side();
+  }
+
+  Task task_at(std::int64_t index) const {
+    const std::int64_t part = index % parts_;
+    const std::int64_t column = index / parts_ * kWidth;
+    const std::int64_t output = first_output_of(part);
+    return {column, std::min(kWidth, columns_ - column), output,
+            first_output_of(part + 1) - output};
+  }
+
+  /// False where numbers of x are not finite.
+  bool run_task(const KernelArgs& args, std::int64_t piece, std::int64_t index) const {
+    const Task task = task_at(index);
+    float* const sums = workspace_at<float>(args, sums_) + piece * sums_size_;
+    std::fill_n(sums, rounding_.taps() * task.outputs * kWidth, 0.0F);
+    RowPairs rows;
+    Stretch now{args, piece};
+    for (; now.image < g_.batch; now.image += images_) {
+      now.images = std::min(images_, g_.batch - now.image);
+      for (std::int64_t i = 0; pads() && i < now.images; ++i) {
+        padded_.fill(image(now, i), padded(now, i));
+      }
+      for (now.chunk = 0; now.chunk < terms_.chunks(); now.chunk += chunks_) {
+        now.chunks = std::min(chunks_, terms_.chunks() - now.chunk);
+        fill_pairs(now, task, rows);
+        multiply(now, task, sums);
+      }
+    }
+    if (!rows.are_finite()) return false;
+    rounding_.write(sums, task, args.output<BFloat16>());
+    return true;
+  }
+
+  const BFloat16* image(const Stretch& now, std::int64_t i) const {
+    return now.args.input<BFloat16>(0) + (now.image + i) * g_.input_plane() * g_.inputs;
+  }
+  BFloat16* padded(const Stretch& now, std::int64_t i) const {
+    return workspace_at<BFloat16>(now.args, x_) + (now.piece * images_ + i) * padded_.size();
+  }
+  /// Those of a list, image by image.
+  Bf16Pair* pairs(const Stretch& now, std::int64_t list) const {
+    return workspace_at<Bf16Pair>(now.args, pairs_) +
+           (now.piece * list_count() + list) * images_ * pairs_size_;
+  }
+
+  void fill_pairs(const Stretch& now, const Task& task, RowPairs& rows) const {
+    std::int64_t list = 0;
+    for (const ConvTerms::List& meets : terms_.lists()) {
+      Bf16Pair* const to = pairs(now, list++);
+      const std::int32_t* const places = meets.places.data() + now.chunk * kAmxInner;
+      for (std::int64_t i = 0; i < now.images; ++i) {
+        const BFloat16* const from = (pads() ? padded(now, i) : image(now, i)) + task.first_column;
+        with_count<2>(task.tiles(), [&]<int tiles>() {
+          rows.fill<tiles>(places, rows_of(now), from, g_.inputs, to + i * pairs_size_);
+        });
+      }
+    }
+  }
+
+  /// Sums: [outputs / side][taps][side][columns].
+  void multiply(const Stretch& now, const Task& task, float* sums) const {
+    const AmxTerms terms{now.chunks, now.images, dy_terms_.image_size(), pairs_size_};
+    const std::int64_t side = dy_terms_.side();
+    for (std::int64_t output = 0; output < task.outputs; output += side) {
+      const AmxRows dy{workspace_at<BFloat16>(now.args, dy_) +
+                           dy_terms_.offset(task.first_output + output, now.image, now.chunk),
+                       kAmxInner, dy_terms_.chunk_size()};
+      std::int64_t list = 0;
+      for (const ConvTerms::List& meets : terms_.lists()) {
+        const Bf16Pair* const x = pairs(now, list++);
+        for (const ConvTerms::Tap& tap : meets.taps) {
+          const std::int64_t row = RowPairs::pair_row(rows_of(now), tap.shift);
+          amx_product<true>(dy, {x + row * kWidth, kWidth}, side / kAmxSide, task.tiles(), terms,
+                            sums, kWidth);
+          sums += side * kWidth;
+        }
+      }
+    }
+  }
+
+  /// Those whose pairs are asked for.
+  std::int64_t rows_of(const Stretch& now) const {
+    return now.chunks * kAmxInner + terms_.places() - 1 - terms_.chunks() * kAmxInner;
+  }
+
+  ConvGeometry g_;
+  Kernel plain_;
+  ConvTerms terms_;
+  std::int64_t taps_in_columns_;
+  std::int64_t columns_;
+  TermsOfDy dy_terms_;
+  PaddedImages padded_;
+  Rounding rounding_;
+  std::int64_t blocks_;  ///< of columns
+  std::int64_t parts_;   ///< of outputs
   Pieces pieces_;
-  std::vector<std::int32_t> met_;
+  std::int64_t images_;  ///< at a time
+  std::int64_t chunks_;  ///< of an image at a time
   ColumnSums column_sums_;
   bool has_bias_;
-  std::int64_t sums_size_ = 0;  ///< of a piece
+  std::int64_t pairs_size_ = 0;  ///< of a list, for an image
+  std::int64_t sums_size_ = 0;   ///< of a piece
   // Offsets in the workspace.
   std::size_t dy_ = 0;
-  std::size_t dy_columns_ = 0;
   std::size_t x_ = 0;
-  std::size_t x_pairs_ = 0;
+  std::size_t pairs_ = 0;
   std::size_t sums_ = 0;
   std::size_t bias_ = 0;
   std::size_t bias_sums_ = 0;
 };
 
-bool lies_in_bf16_rows(const TensorSpec& image) {
-  return is_kernel_dtype<BFloat16>(image.dtype) &&
-         (image.layout == Layout::channels_last || is_layout_neutral(image.shape));
+/// Cycles for an image: some 16 a product of tiles and 100 for 32 rows of pairs.
+double cost(const ConvGeometry& g, const ConvTerms& terms, std::int64_t columns) {
+  constexpr double kProduct = 16;
+  constexpr double kRows = 100;
+  const double outputs = static_cast<double>(pieces_of(g.outputs, kAmxSide));
+  double cycles = 0;
+  for (const ConvTerms::List& list : terms.lists()) {
+    cycles += kProduct * outputs * static_cast<double>(list.taps.size()) + kRows;
+  }
+  return cycles * static_cast<double>(terms.chunks() * pieces_of(columns, kAmxSide));
 }
 
-/// Channels that fill tiles, and rows so short that oneDNN multiplies mostly with padding.
-bool suits_amx(const ConvGeometry& g) {
-  constexpr std::int64_t kFewestChannels = 16;
-  constexpr std::int64_t kLongestRow = 12;
-  constexpr std::int64_t kMostMet = std::int64_t{1} << 20;
-  return g.groups == 1 && g.rank <= 3 && row_count(g) > 0 && g.input_plane() > 0 &&
-         std::min(g.inputs, g.outputs) >= kFewestChannels && g.axes[2].output <= kLongestRow &&
-         g.input_plane() <= kMostMet && g.output_plane() <= kMostMet / g.taps();
+/// The cheapest way to tell taps apart; none where each wants what the convolution does not have,
+/// or has too many terms that are none.
+std::optional<RowTaps> best_row_taps(const ConvGeometry& g) {
+  const WindowAxis& row = g.axes[2];
+  std::optional<RowTaps> best;
+  double least = 0;
+  for (const RowTaps way : {RowTaps::shifted, RowTaps::apart, RowTaps::as_columns}) {
+    const bool joins = way == RowTaps::as_columns;
+    if (joins ? row.dilation != 1 : g.inputs % kAmxSide != 0) continue;
+    const ConvTerms terms(g, way);
+    if (5 * g.output_plane() < 3 * terms.chunks() * kAmxInner) continue;
+    const double cycles = cost(g, terms, joins ? row.kernel * g.inputs : g.inputs);
+    if (best && cycles >= least) continue;
+    best = way;
+    least = cycles;
+  }
+  return best;
 }
 
 }  // namespace
@@ -215,8 +315,13 @@ Kernel make_conv_weight_grad_by_amx(KernelRequest& request) {
   }
   const ConvGeometry geometry(request.node(), request.shape(0), request.output().shape,
                               request.shape(1));
-  if (!suits_amx(geometry)) return {};
-  return WeightGradByAmx(request, geometry);
+  constexpr std::int64_t kFewestOutputs = 16;
+  if (geometry.outputs < kFewestOutputs || geometry.taps() == 1) return {};
+  Kernel plain = make_gathered_conv_weight_grad(request, TilesUse::anywhere);
+  if (!plain) return {};
+  const std::optional<RowTaps> row_taps = best_row_taps(geometry);
+  if (!row_taps) return {};
+  return WeightGradByAmx(request, geometry, *row_taps, std::move(plain));
 }
 
 #else

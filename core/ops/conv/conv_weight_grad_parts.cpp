@@ -3,10 +3,12 @@
 // of all images. dy is split once; what a tap meets is gathered and split for 32 inputs and 128
 // positions at a time, while the tiles are busy. Start at WeightGradByParts::run_task.
 #include <atomic>
+#include <numeric>
 
 #include "core/base/parallel.h"
 #include "core/ops/conv/conv_patterns.h"
 #include "core/ops/conv/conv_rows.h"
+#include "core/ops/conv/conv_taps.h"
 #include "core/ops/conv/conv_tiles.h"
 #include "core/ops/kernels/column_sums.h"
 #include "core/ops/kernels/pieces.h"
@@ -81,9 +83,11 @@ class WeightGradByParts {
         parts_(even_parts(blocks_, output_panels_)),
         pieces_(blocks_ * parts_, multiply_adds(g_)),
         met_(positions_met(g_)),
+        tap_order_(static_cast<std::size_t>(g_.taps())),
         column_sums_(rows_, g_.outputs),
         has_bias_(request.has_output(1)) {
     sums_size_ = g_.taps() * ((output_panels_ + parts_ - 1) / parts_);
+    std::iota(tap_order_.begin(), tap_order_.end(), std::int64_t{0});
     WorkspaceLayout layout;
     dy_ = layout.reserve<Panel>(checked_multiply(term_blocks_of(rows_), output_panels_));
     sums_ = layout.reserve<Block>(checked_multiply(pieces_.count, sums_size_));
@@ -196,11 +200,8 @@ class WeightGradByParts {
     for (std::int64_t panel = 0; panel < task.panels; ++panel) {
       for (std::int64_t row = 0; row < kPanelSide; ++row) {
         const std::int64_t output = (task.first_panel + panel) * kPanelSide + row;
-        float* const to = dw + (output * g_.inputs + task.first_input) * taps;
-        for (std::int64_t tap = 0; tap < taps; ++tap) {
-          const float* const from = sums[tap * task.panels + panel] + row * kPanelSide;
-          for (std::int64_t i = 0; i < kPanelSide; ++i) to[i * taps + tap] = from[i];
-        }
+        write_taps(sums[panel] + row * kPanelSide, task.panels * kPanelSide * kPanelSide,
+                   tap_order_, kPanelSide, dw + (output * g_.inputs + task.first_input) * taps);
       }
     }
   }
@@ -213,6 +214,7 @@ class WeightGradByParts {
   std::int64_t parts_;   ///< of outputs
   Pieces pieces_;
   std::vector<std::int32_t> met_;
+  std::vector<std::int64_t> tap_order_;
   ColumnSums column_sums_;
   bool has_bias_;
   std::int64_t sums_size_ = 0;  ///< blocks of a piece
@@ -234,7 +236,7 @@ Kernel make_conv_weight_grad_by_parts(KernelRequest& request) {
   const bool fits = geometry.inputs % kPanelSide == 0 && geometry.outputs % kPanelSide == 0 &&
                     geometry.taps() <= kMostMet / geometry.output_plane() &&
                     geometry.input_plane() <= kMostMet;
-  if (!fits) return plain;
+  if (!fits) return {};
   return WeightGradByParts(request, geometry, std::move(plain));
 }
 

@@ -103,6 +103,29 @@ inline void pack_columns(const AmxPanel& panel, BFloat16* columns) {
   }
 }
 
+/// The same of some columns of 32 rows that lie anywhere, or are null for zeros; in whole vectors:
+/// [columns][32].
+inline void pack_columns(const BFloat16* const (&rows)[kAmxInner], std::int64_t first,
+                         std::int64_t last, BFloat16* to) {
+  static constexpr BFloat16 kNothing[kAmxSide] = {};
+  for (std::int64_t c = first; c < last; c += kAmxSide, to += kAmxSide * kAmxInner) {
+    const std::int64_t count = std::min(kAmxSide, last - c);
+    BFloat16 filled[kAmxInner][kAmxSide];
+    const auto part = [&](int i) {
+      if (rows[i] == nullptr) return kNothing;
+      if (count == kAmxSide) return rows[i] + c;
+      std::fill(std::copy_n(rows[i] + c, count, filled[i]), std::end(filled[i]), BFloat16());
+      return static_cast<const BFloat16*>(filled[i]);
+    };
+    Lanes16 block[16];
+    unroll<16>([&]<int i>() { block[i] = detail::pairs_of(part(2 * i), part(2 * i + 1)); });
+    transpose(block);
+    unroll<16>([&]<int i>() {
+      std::memcpy(static_cast<void*>(to + i * kAmxInner), &block[i], sizeof(block[i]));
+    });
+  }
+}
+
 /// The rows of `pack_columns` from chunk `row` / 32 on.
 inline AmxRows columns_from_row(const BFloat16* columns, const AmxPanel& panel, std::int64_t row) {
   return {columns + row * panel.width, kAmxInner, panel.width * kAmxInner};

@@ -74,11 +74,27 @@ struct AmxPairs {
   std::int64_t row_step;
 };
 
+/// What is summed: so many chunks of 32 numbers that follow one another; and that many times, each
+/// so many numbers (a) and pairs (b) behind the one before.
+struct AmxTerms {
+  std::int64_t chunks;
+  std::int64_t times = 1;
+  std::int64_t a_step = 0;
+  std::int64_t b_step = 0;
+  /// Where each time begins in b, in place of steps.
+  const std::int64_t* b_offsets = nullptr;
+
+  std::int64_t b_offset(std::int64_t time) const {
+    return b_offsets == nullptr ? time * b_step : b_offsets[time];
+  }
+};
+
 namespace detail {
 
 /// At most four tiles of sums, of one row or two; what is left of the eight holds operands.
 template <bool adds, int rows, int columns>
-void amx_block(AmxRows a, AmxPairs b, std::int64_t chunks, float* c, std::int64_t ldc) {
+void amx_block(const AmxRows& a, const AmxPairs& b, const AmxTerms& terms, float* c,
+               std::int64_t ldc) {
   static_assert(rows * columns <= 4);
   constexpr int kA = 4;
   constexpr int kB = kA + rows;
@@ -93,29 +109,32 @@ void amx_block(AmxRows a, AmxPairs b, std::int64_t chunks, float* c, std::int64_
       clear_tile<i>();
     }
   });
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    unroll<rows>([&]<int r>() {
-      load_tile<kA + r>(a.data + r * kAmxSide * a.row_step,
-                        a.row_step * std::int64_t{sizeof(BFloat16)});
-    });
-    unroll<columns>([&]<int i>() {
-      constexpr int kNext = kB + i % (8 - kB);
-      load_tile<kNext>(b.data + i * kAmxSide, b.row_step * std::int64_t{sizeof(Bf16Pair)});
-      unroll<rows>([&]<int r>() { multiply_tiles<r * columns + i, kA + r, kNext>(); });
-    });
-    a.data += a.chunk_step;
-    b.data += kAmxInner / 2 * b.row_step;
+  for (std::int64_t time = 0; time < terms.times; ++time) {
+    const BFloat16* left = a.data + time * terms.a_step;
+    const Bf16Pair* right = b.data + terms.b_offset(time);
+    for (std::int64_t chunk = 0; chunk < terms.chunks; ++chunk) {
+      unroll<rows>([&]<int r>() {
+        load_tile<kA + r>(left + r * kAmxSide * a.row_step,
+                          a.row_step * std::int64_t{sizeof(BFloat16)});
+      });
+      unroll<columns>([&]<int i>() {
+        constexpr int kNext = kB + i % (8 - kB);
+        load_tile<kNext>(right + i * kAmxSide, b.row_step * std::int64_t{sizeof(Bf16Pair)});
+        unroll<rows>([&]<int r>() { multiply_tiles<r * columns + i, kA + r, kNext>(); });
+      });
+      left += a.chunk_step;
+      right += kAmxInner / 2 * b.row_step;
+    }
   }
   unroll<rows * columns>([&]<int i>() { store_tile<i>(sums(i), sum_bytes); });
 }
 
 }  // namespace detail
 
-/// c = a b, with `adds` c += a b, of so many tiles of rows and of columns; `chunks` times 32
-/// numbers are summed in each. Needs AmxTiles.
+/// c = a b, with `adds` c += a b, of so many tiles of rows and of columns. Needs AmxTiles.
 template <bool adds>
 void amx_product(const AmxRows& a, const AmxPairs& b, std::int64_t row_tiles,
-                 std::int64_t column_tiles, std::int64_t chunks, float* c, std::int64_t ldc) {
+                 std::int64_t column_tiles, const AmxTerms& terms, float* c, std::int64_t ldc) {
   for (std::int64_t row = 0; row < row_tiles; row += 2) {
     const AmxRows a_rows{a.data + row * kAmxSide * a.row_step, a.row_step, a.chunk_step};
     with_count<2>(std::min<std::int64_t>(2, row_tiles - row), [&]<int rows>() {
@@ -123,7 +142,7 @@ void amx_product(const AmxRows& a, const AmxPairs& b, std::int64_t row_tiles,
       for (std::int64_t column = 0; column < column_tiles; column += kMost) {
         with_count<kMost>(std::min(kMost, column_tiles - column), [&]<int columns>() {
           detail::amx_block<adds, rows, columns>(a_rows, {b.data + column * kAmxSide, b.row_step},
-                                                 chunks, c + (row * ldc + column) * kAmxSide, ldc);
+                                                 terms, c + (row * ldc + column) * kAmxSide, ldc);
         });
       }
     });

@@ -39,8 +39,7 @@ class UpdateByPieces {
         rule_(std::move(rule)),
         row_step_(p_.transposes_a ? 1 : p_.k) {
     const std::int64_t threads = thread_count();
-    const std::int64_t share = (p_.m + threads - 1) / threads;
-    rows_ = std::clamp<std::int64_t>(piece_bytes / (p_.n * std::int64_t{sizeof(T)}), 1, share);
+    rows_ = rows_of_piece(p_, piece_bytes, sizeof(T));
     WorkspaceLayout layout;
     for (std::int64_t i = 0; i < threads; ++i) {
       workers_.push_back(
@@ -117,6 +116,13 @@ MatMulProblem gradient_product(const KernelRequest& request) {
   MatMulProblem p(request, {.a = 1, .b = request.input_count() - 1, .c = -1});
   p.alpha = request.attributes().get_float("scale", 1.0F);
   return p;
+}
+
+std::int64_t rows_of_piece(const MatMulProblem& product, std::int64_t piece_bytes,
+                           std::size_t element_bytes) {
+  const std::int64_t share = (product.m + thread_count() - 1) / thread_count();
+  const std::int64_t row_bytes = product.n * static_cast<std::int64_t>(element_bytes);
+  return std::clamp<std::int64_t>(piece_bytes / row_bytes, 1, share);
 }
 
 void take_parameter(const KernelArgs& args, std::size_t bytes) {

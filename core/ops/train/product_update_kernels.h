@@ -75,6 +75,10 @@ Kernel make_adding_product(KernelRequest& request, MakeProduct<T> make_product);
 /// Half of a second cache: the fewer pieces, the less often b is read.
 inline constexpr std::int64_t kUpdatePieceBytes = std::int64_t{512} << 10;
 
+/// Of the gradient, for elements of so many bytes.
+std::int64_t rows_of_piece(const MatMulProblem& product, std::int64_t piece_bytes,
+                           std::size_t element_bytes);
+
 /// Each thread makes some rows of the gradient and applies the update to them while they are in its
 /// caches, so that the gradient never exists as a whole. Whole rows, since blocks of columns made
 /// the update of large matrices up to 20 % slower. Of float and double.

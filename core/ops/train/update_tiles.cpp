@@ -23,6 +23,9 @@ Kernel make_adding(KernelRequest& request) {
 
 Kernel make_by_pieces(KernelRequest& request) {
   if (!suits(request) || only_adds(request.node())) return {};
+  const MatMulProblem p = gradient_product(request);
+  const std::int64_t rows = rows_of_piece(p, kPieceBytes, sizeof(float));
+  if (!suits_split(product_of_rows(p, rows))) return {};
   return make_update_by_pieces<float>(request, split_product, kPieceBytes);
 }
 

@@ -103,24 +103,31 @@ TEST(Conv, KeepsInfinitiesInRowsOfChannels) {
 }
 
 TEST(ConvWeightGrad, KeepsInfinitiesInRowsOfChannels) {
-  constexpr std::int64_t kSide = 8;
+  constexpr std::int64_t kSide = 9;
   constexpr std::int64_t kChannels = 64;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  for (const bool is_in_dy : {false, true}) {
-    Tensor x = Tensor::full(DType::f32, {8, kChannels, kSide, kSide}, 0.5);
-    Tensor dy = Tensor::full(DType::f32, {8, kChannels, kSide, kSide}, 0.25);
-    // Image 1, row 3, column 3, channel 35, in rows of channels.
-    const std::size_t at = ((kSide + 3) * kSide + 3) * kChannels + 35;
-    (is_in_dy ? dy : x).values<float>()[at] = kInfinity;
-    const OneNode one("ConvWeightGrad", kInternalDomain, {x, dy}, 1,
-                      {{"shape", Ints{kChannels, kChannels, 3, 3}}, {"pads", Ints{1, 1, 1, 1}}});
-    for (Value* const value : one.node->inputs()) value->layout = Layout::channels_last;
-    for (const PreparedKernel& kernel : prepare_all_kernels(*one.node, cpu())) {
-      const std::vector<float> dw = floats(evaluate(kernel, *one.node, {x, dy})[0]);
-      for (std::size_t i = 0; i < dw.size(); ++i) {
-        const std::size_t channel = is_in_dy ? i / 9 / kChannels : i / 9 % kChannels;
-        ASSERT_EQ(dw[i] == kInfinity, channel == 35) << kernel.name << " at " << i << ": " << dw[i];
-        ASSERT_FALSE(std::isnan(dw[i])) << kernel.name << " at " << i;
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const bool is_in_dy : {false, true}) {
+      Tensor x = Tensor::full(DType::f32, {8, kChannels, kSide, kSide}, 0.5);
+      Tensor dy = Tensor::full(DType::f32, {8, kChannels, kSide, kSide}, 0.25);
+      // Image 1, column 3, channel 35, in rows of channels. The last row of x is none that the
+      // first taps meet, nor may kernels that fill up positions.
+      const std::int64_t row = is_in_dy ? 3 : kSide - 1;
+      const std::int64_t at = ((kSide + row) * kSide + 3) * kChannels + 35;
+      (is_in_dy ? dy : x).values<float>()[at] = kInfinity;
+      const std::vector<Tensor> inputs{x.cast(dtype), dy.cast(dtype)};
+      const OneNode one("ConvWeightGrad", kInternalDomain, inputs, 1,
+                        {{"shape", Ints{kChannels, kChannels, 3, 3}}, {"pads", Ints{1, 1, 1, 1}}});
+      for (Value* const value : one.node->inputs()) value->layout = Layout::channels_last;
+      for (const PreparedKernel& kernel : prepare_all_kernels(*one.node, cpu())) {
+        const std::vector<float> dw =
+            floats(evaluate(kernel, *one.node, inputs)[0].cast(DType::f32));
+        for (std::size_t i = 0; i < dw.size(); ++i) {
+          const bool meets =
+              is_in_dy ? i / 9 / kChannels == 35 : i / 9 % kChannels == 35 && i % 9 >= 3;
+          ASSERT_EQ(dw[i] == kInfinity, meets) << kernel.name << " at " << i << ": " << dw[i];
+          ASSERT_FALSE(std::isnan(dw[i])) << kernel.name << " at " << i;
+        }
       }
     }
   }
