@@ -103,26 +103,24 @@ inline void pack_columns(const AmxPanel& panel, BFloat16* columns) {
   }
 }
 
-/// The same of some columns of 32 rows that lie anywhere, or are null for zeros; in whole vectors:
-/// [columns][32].
+/// The same of some columns of 32 rows that lie anywhere, or are null for zeros, and have at least
+/// 16 columns, the last of which is `last` - 1; in whole vectors: [columns][32].
 inline void pack_columns(const BFloat16* const (&rows)[kAmxInner], std::int64_t first,
                          std::int64_t last, BFloat16* to) {
   static constexpr BFloat16 kNothing[kAmxSide] = {};
   for (std::int64_t c = first; c < last; c += kAmxSide, to += kAmxSide * kAmxInner) {
-    const std::int64_t count = std::min(kAmxSide, last - c);
-    BFloat16 filled[kAmxInner][kAmxSide];
-    const auto part = [&](int i) {
-      if (rows[i] == nullptr) return kNothing;
-      if (count == kAmxSide) return rows[i] + c;
-      std::fill(std::copy_n(rows[i] + c, count, filled[i]), std::end(filled[i]), BFloat16());
-      return static_cast<const BFloat16*>(filled[i]);
-    };
+    // The last vector has columns of the one before, too.
+    const std::int64_t from = std::min(c, last - kAmxSide);
+    const auto part = [&](int i) { return rows[i] == nullptr ? kNothing : rows[i] + from; };
     Lanes16 block[16];
     unroll<16>([&]<int i>() { block[i] = detail::pairs_of(part(2 * i), part(2 * i + 1)); });
     transpose(block);
+    const std::int64_t twice = c - from;
     unroll<16>([&]<int i>() {
-      std::memcpy(static_cast<void*>(to + i * kAmxInner), &block[i], sizeof(block[i]));
+      void* const column = to + (i - twice) * kAmxInner;
+      if (i >= twice) std::memcpy(column, &block[i], sizeof(block[i]));
     });
+    std::fill_n(to + (kAmxSide - twice) * kAmxInner, twice * kAmxInner, BFloat16());
   }
 }
 
