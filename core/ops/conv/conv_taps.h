@@ -22,8 +22,9 @@ void write_taps(const float* sums, std::int64_t step, std::span<const std::int64
   std::int64_t input = 0;
   for (; turns && input + kLanes <= inputs; input += kLanes) {
     Lanes16 columns[kLanes] = {};
-    for (std::int64_t i = 0; i < taps; ++i)
+    for (std::int64_t i = 0; i < taps; ++i) {
       at(columns, order[i]) = load<16>(sums + i * step + input);
+    }
     transpose(columns);
     T rows[kLanes * kLanes];
     for (std::int64_t i = 0; i < kLanes; ++i) store(rows + i * taps, at(columns, i));

@@ -114,6 +114,24 @@ class Grid {
 
 }  // namespace
 
+bool ConvTerms::suit(const ConvGeometry& g, RowTaps row_taps) {
+  constexpr std::int64_t kMostTaps = 1024;
+  constexpr double kMostPlaces = 1 << 21;
+  constexpr double kLeastUse = 0.6;
+  if (g.taps() > kMostTaps) return false;
+  if (row_taps == RowTaps::as_columns && g.axes[2].dilation != 1) return false;
+  const Grid grid(g, row_taps);
+  double terms = 1;
+  double positions = 1;
+  for (int i = 0; i < 3; ++i) {
+    terms *= static_cast<double>(grid.axis(i).extent());
+    positions *= static_cast<double>(grid.axis(i).positions());
+  }
+  if (terms > kMostPlaces || positions > kMostPlaces) return false;
+  const std::int64_t chunks = (grid.terms() + kChunk - 1) / kChunk;
+  return static_cast<double>(g.output_plane()) >= kLeastUse * static_cast<double>(chunks * kChunk);
+}
+
 ConvTerms::ConvTerms(const ConvGeometry& geometry, RowTaps row_taps) {
   const Grid grid(geometry, row_taps);
   chunks_ = (grid.terms() + kChunk - 1) / kChunk;

@@ -34,6 +34,9 @@ class ConvTerms {
     std::vector<Tap> taps;  ///< with as_columns the first of each row of the kernel
   };
 
+  /// Whether there are such terms, lists of them stay small, and most stand for a position of y.
+  static bool suit(const ConvGeometry& geometry, RowTaps row_taps);
+  /// Where they suit.
   ConvTerms(const ConvGeometry& geometry, RowTaps row_taps);
 
   std::int64_t chunks() const { return chunks_; }

@@ -287,18 +287,15 @@ double cost(const ConvGeometry& g, const ConvTerms& terms, std::int64_t columns)
   return cycles * static_cast<double>(terms.chunks() * pieces_of(columns, kAmxSide));
 }
 
-/// The cheapest way to tell taps apart; none where each wants what the convolution does not have,
-/// or has too many terms that are none.
+/// The cheapest way to tell taps apart; none where channels or terms suit none.
 std::optional<RowTaps> best_row_taps(const ConvGeometry& g) {
-  const WindowAxis& row = g.axes[2];
   std::optional<RowTaps> best;
   double least = 0;
   for (const RowTaps way : {RowTaps::shifted, RowTaps::apart, RowTaps::as_columns}) {
     const bool joins = way == RowTaps::as_columns;
-    if (joins ? row.dilation != 1 : g.inputs % kAmxSide != 0) continue;
-    const ConvTerms terms(g, way);
-    if (5 * g.output_plane() < 3 * terms.chunks() * kAmxInner) continue;
-    const double cycles = cost(g, terms, joins ? row.kernel * g.inputs : g.inputs);
+    if ((!joins && g.inputs % kAmxSide != 0) || !ConvTerms::suit(g, way)) continue;
+    const std::int64_t columns = joins ? g.axes[2].kernel * g.inputs : g.inputs;
+    const double cycles = cost(g, ConvTerms(g, way), columns);
     if (best && cycles >= least) continue;
     best = way;
     least = cycles;

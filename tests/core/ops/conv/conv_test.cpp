@@ -180,6 +180,22 @@ TEST(Conv, DilationsMayBeLongerThanAnyImage) {
   }
 }
 
+TEST(ConvWeightGrad, DilationsMayBeLongerThanAnyImage) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const std::vector<Tensor> inputs{Tensor::full(DType::f32, {1, 16, 8, 4}, 1.0).cast(dtype),
+                                     Tensor::full(DType::f32, {1, 16, 9, 3}, 1.0).cast(dtype)};
+    const OneNode one("ConvWeightGrad", kInternalDomain, inputs, 1,
+                      {{"shape", Ints{16, 16, 2, 2}},
+                       {"dilations", Ints{2147483647, 1}},
+                       {"pads", Ints{1073741824, 0, 1073741824, 0}}});
+    for (Value* const value : one.node->inputs()) value->layout = Layout::channels_last;
+    for (const PreparedKernel& kernel : prepare_all_kernels(*one.node, cpu())) {
+      const std::vector<float> dw = floats(evaluate(kernel, *one.node, inputs)[0].cast(DType::f32));
+      EXPECT_EQ(dw, std::vector<float>(dw.size(), 0.0F)) << kernel.name;
+    }
+  }
+}
+
 TEST(Conv, WithoutInputChannelsOnlyTheBiasIsLeft) {
   const auto y =
       call_op("Conv", {Tensor::zeros(DType::f32, {1, 0, 2}), Tensor::zeros(DType::f32, {2, 0, 1}),
