@@ -108,11 +108,11 @@ class ConvByAmx {
               all + source * steps_.source + (first + i) * steps_.target + tap;
           Lanes16 block[kAmxSide];
           for (std::int64_t t = 0; t < kAmxSide; ++t) {
-            at(block, t) = taps_of(from + t * steps_.target, all);
+            block[t] = taps_of(from + t * steps_.target, all);
           }
           transpose(block);
           for (std::int64_t t = 0; t < some; ++t) {
-            std::memcpy(to + (tap + t) * tap_size() + source / 2 * kWidth + i, &at(block, t),
+            std::memcpy(to + (tap + t) * tap_size() + source / 2 * kWidth + i, &block[t],
                         sizeof(block[0]));
           }
         }

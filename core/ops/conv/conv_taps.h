@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 
-#include "core/base/at.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/lanes_math.h"
 
@@ -23,11 +22,11 @@ void write_taps(const float* sums, std::int64_t step, std::span<const std::int64
   for (; turns && input + kLanes <= inputs; input += kLanes) {
     Lanes16 columns[kLanes] = {};
     for (std::int64_t i = 0; i < taps; ++i) {
-      at(columns, order[i]) = load<16>(sums + i * step + input);
+      columns[order[i]] = load<16>(sums + i * step + input);
     }
     transpose(columns);
     T rows[kLanes * kLanes];
-    for (std::int64_t i = 0; i < kLanes; ++i) store(rows + i * taps, at(columns, i));
+    for (std::int64_t i = 0; i < kLanes; ++i) store(rows + i * taps, columns[i]);
     std::copy_n(rows, kLanes * taps, to + input * taps);
   }
   for (std::int64_t i = 0; i < taps; ++i) {
