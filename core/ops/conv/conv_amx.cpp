@@ -1,8 +1,7 @@
 // Convolutions of bf16, and their input gradients, by the processor's tiles (AMX), for small
 // images. Targets that meet sources by the same taps (ConvPattern) are multiplied 32 at a time, so
-// that neither padding nor the ends of short rows are; oneDNN multiplies row by row, each filled up
-// to
-// 16. What they meet is gathered. Start at ConvByAmx::run_task.
+// that neither padding nor the ends of short rows are; oneDNN fills each row up to 16. What they
+// meet is gathered. Start at ConvByAmx::run_task.
 #include <algorithm>
 #include <cstdint>
 #include <span>
