@@ -243,9 +243,29 @@ std::vector<ConvCase> wide_cases() {
   };
 }
 
+/// Those that winograd.h is for: several slices and blocks of channels, images without padding, and
+/// with more than taps reach over.
+std::vector<ConvCase> three_by_three_cases() {
+  return {
+      {"three_by_three",
+       {2, 144, 11, 13},
+       {80, 144, 3, 3},
+       {2, 80, 12, 12},
+       {{"pads", Ints{1, 0, 2, 1}}},
+       0.25},
+      {"three_by_three_unpadded", {1, 48, 20, 19}, {32, 48, 3, 3}, {1, 32, 18, 17}, {}, 0.25},
+      {"three_by_three_in_padding",
+       {3, 32, 9, 10},
+       {48, 32, 3, 3},
+       {3, 48, 13, 14},
+       {{"pads", Ints{3, 3, 3, 3}}},
+       0.25},
+  };
+}
+
 std::vector<ConvCase> all_conv_cases() {
   std::vector<ConvCase> all = conv_cases();
-  for (const auto& more : {depthwise_cases(), wide_cases()}) {
+  for (const auto& more : {depthwise_cases(), wide_cases(), three_by_three_cases()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
@@ -272,6 +292,9 @@ std::vector<Sample> conv_input_grad_samples() {
   samples.push_back({"fewer_windows",
                      {{.shape = {1, 2, 3, 3}}, {.shape = {2, 1, 2, 2}}},
                      {{"shape", Ints{1, 1, 6, 5}}}});
+  samples.push_back({"fewer_windows_of_many",
+                     {{{2, 32, 11, 12}, -0.25, 0.25}, {{32, 32, 3, 3}, -0.25, 0.25}},
+                     {{"shape", Ints{2, 32, 14, 14}}}});
   return samples;
 }
 

@@ -74,6 +74,7 @@ std::vector<ConvClampCase> conv_clamp_cases() {
       {"many", {4, 16, 17, 15}, {24, 16, 3, 3}, kBothBounds, {{"pads", around}}, kNear},
       // Sums in several stretches, of which the last is clamped.
       {"wide", {6, 130, 7, 7}, {48, 130, 3, 3}, kReluClamp, {{"pads", around}}},
+      {"wide_vectors", {2, 144, 12, 12}, {48, 144, 3, 3}, kBothBounds, {{"pads", around}}, kNear},
       {"wide_both", {4, 32, 9, 8}, {64, 32, 2, 2}, kBothBounds, {{"pads", around}}},
   };
 }
@@ -84,7 +85,7 @@ std::vector<Sample> conv_clamp_samples() {
   for (const ConvClampCase& c : conv_clamp_cases()) {
     Sample sample{c.name, {{.shape = c.x}, {.shape = c.w}}, c.conv};
     for (const Attribute& bound : c.clamp) sample.attributes.set(bound);
-    if (c.name == "wide") sample.absolute = kLongSums;
+    if (c.name == "wide" || c.name == "wide_vectors") sample.absolute = kLongSums;
     sample.no_gradient_check = c.no_gradient_check;
     all.push_back(sample);
     sample.name += "_bias";

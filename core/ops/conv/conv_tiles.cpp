@@ -300,6 +300,10 @@ void register_conv_tiles(KernelRegistry& registry) {
     const std::string_view domain = op == "Conv" ? "" : kInternalDomain;
     registry.add({.op = op, .domain = domain, .name = name, .make = make, .knows_layouts = true});
   };
+  add("Conv", "winograd", make_conv_by_winograd);
+  add("ConvClamp", "winograd", make_conv_by_winograd);
+  add("ConvInputGrad", "winograd", make_conv_input_grad_by_winograd);
+  add("ConvWeightGrad", "winograd", make_conv_weight_grad_by_winograd);
   add("ConvWeightGrad", "bf16_parts", make_conv_weight_grad_by_parts);
   register_conv_by_tiles<TilesUse::where_fastest>(registry, "tiles");
   add("Conv", "amx", make_conv_by_amx);

@@ -40,6 +40,12 @@ Kernel make_gathered_conv_weight_grad(KernelRequest& request, TilesUse use);
 /// channels fill the processor's.
 Kernel make_conv_weight_grad_by_parts(KernelRequest& request);
 
+/// Of Conv or ConvClamp, of ConvInputGrad and of ConvWeightGrad, of 3 x 3 taps, by fewer products
+/// (winograd.h).
+Kernel make_conv_by_winograd(KernelRequest& request);
+Kernel make_conv_input_grad_by_winograd(KernelRequest& request);
+Kernel make_conv_weight_grad_by_winograd(KernelRequest& request);
+
 /// Of Conv and of ConvInputGrad, of bf16 and of small images, by the processor's tiles.
 Kernel make_conv_by_amx(KernelRequest& request);
 Kernel make_conv_input_grad_by_amx(KernelRequest& request);

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -63,40 +64,76 @@ TEST(Conv, PadsAreBeginsThenEnds) {
   }
 }
 
-/// Numbers may be split into parts for the processor's tiles: of an infinite one they would make
-/// NaN.
-TEST(Conv, KeepsInfinitiesInRowsOfChannels) {
-  constexpr std::int64_t kSide = 8;
-  constexpr std::int64_t kChannels = 64;
-  for (const float special :
-       {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max()}) {
-    for (const bool is_in_weight : {false, true}) {
-      Tensor x = Tensor::full(DType::f32, {8, kChannels, kSide, kSide}, 0.5);
-      Tensor w = Tensor::full(DType::f32, {kChannels, kChannels, 3, 3}, 0.25);
-      // Of x image 1, row 3, column 3, channel 35, in rows of channels; of w output 0, input 0,
-      // tap 4.
-      const std::size_t at = ((kSide + 3) * kSide + 3) * kChannels + 35;
-      (is_in_weight ? w.values<float>()[4] : x.values<float>()[at]) = special;
-      const OneNode one("Conv", "", {x, w}, 1, {{"pads", Ints{1, 1, 1, 1}}});
-      for (Value* const value : {one.node->input(0), one.node->output()}) {
-        value->layout = Layout::channels_last;
-      }
-      for (const PreparedKernel& kernel : prepare_all_kernels(*one.node, cpu())) {
-        const std::vector<float> y = floats(evaluate(kernel, *one.node, {x, w})[0]);
-        for (std::size_t i = 0; i < y.size(); ++i) {
-          const std::size_t position = i / kChannels;
-          const auto row = static_cast<std::int64_t>(position / kSide % kSide);
-          const auto column = static_cast<std::int64_t>(position % kSide);
-          const bool is_near = position / (kSide * kSide) == 1 && std::abs(row - 3) <= 1 &&
-                               std::abs(column - 3) <= 1;
-          const bool meets = is_in_weight ? i % kChannels == 0 : is_near;
-          const float factor = is_in_weight ? 0.5F : 0.25F;
-          if (meets) {
-            ASSERT_FLOAT_EQ(y[i], special * factor) << kernel.name << " at " << i;
-          } else {
-            ASSERT_LE(std::abs(y[i]), 9 * kChannels * 0.125F) << kernel.name << " at " << i;
-          }
+/// Images of 8 x 8, all 0.5, and a weight of 3 x 3, all 0.25, but for one number.
+class OneLargeNumber {
+ public:
+  OneLargeNumber(float number, bool is_in_weight) : number_(number), is_in_weight_(is_in_weight) {
+    // Of x image 1, row 3, column 3, channel 35, in rows of channels; of w output 0, input 0, the
+    // tap in the middle.
+    constexpr std::size_t kAt = ((kSide + 3) * kSide + 3) * kChannels + 35;
+    (is_in_weight ? w_.values<float>()[4] : x_.values<float>()[kAt]) = number;
+  }
+
+  /// Of Conv, or of ConvInputGrad, whose taps lie around a target in the same way: results that
+  /// meet the number are infinite or of its size, the others sums of 0.125.
+  void expect_results(bool is_gradient, bool is_weight_known) const {
+    Attributes attributes{{"pads", Ints{1, 1, 1, 1}}};
+    if (is_gradient) attributes.set({"shape", Ints{kImages, kChannels, kSide, kSide}});
+    const OneNode one(is_gradient ? "ConvInputGrad" : "Conv", is_gradient ? kInternalDomain : "",
+                      {x_, w_}, 1, attributes);
+    one.node->input(0)->is_variable = true;
+    one.node->input(1)->is_variable = !is_weight_known;
+    for (Value* const value : {one.node->input(0), one.node->output()}) {
+      value->layout = Layout::channels_last;
+    }
+    for (const PreparedKernel& kernel : prepare_all_kernels(*one.node, cpu())) {
+      const std::vector<float> y = floats(evaluate(kernel, *one.node, {x_, w_})[0]);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        const float wanted = wanted_at(i);
+        if (std::isinf(wanted)) {
+          ASSERT_EQ(y[i], wanted) << kernel.name << " at " << i;
+        } else {
+          ASSERT_NEAR(y[i] / wanted, 1, 1e-5) << kernel.name << " at " << i;
         }
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kImages = 8;
+  static constexpr std::int64_t kSide = 8;
+  static constexpr std::int64_t kChannels = 64;
+
+  float wanted_at(std::size_t i) const {
+    const std::size_t position = i / kChannels;
+    const auto row = static_cast<std::int64_t>(position / kSide % kSide);
+    const auto column = static_cast<std::int64_t>(position % kSide);
+    const bool is_near =
+        position / (kSide * kSide) == 1 && std::abs(row - 3) <= 1 && std::abs(column - 3) <= 1;
+    if (is_in_weight_ ? i % kChannels == 0 : is_near) {
+      return number_ * (is_in_weight_ ? 0.5F : 0.25F);
+    }
+    const auto met = [](std::int64_t at) { return at == 0 || at == kSide - 1 ? 2 : 3; };
+    return static_cast<float>(met(row) * met(column) * kChannels) * 0.125F;
+  }
+
+  float number_;
+  bool is_in_weight_;
+  Tensor x_ = Tensor::full(DType::f32, {kImages, kChannels, kSide, kSide}, 0.5);
+  Tensor w_ = Tensor::full(DType::f32, {kChannels, kChannels, 3, 3}, 0.25);
+};
+
+/// Numbers may be split into parts for the processor's tiles: of an infinite one they would make
+/// NaN. Or sources are added up before they are multiplied: a large one must not show, by its
+/// rounding, in what does not meet it.
+TEST(Conv, KeepsLargeNumbersWhereTheyAreMetInRowsOfChannels) {
+  for (const float number :
+       {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::max(), 1e9F}) {
+    for (const bool is_in_weight : {false, true}) {
+      const OneLargeNumber images(number, is_in_weight);
+      for (const bool is_gradient : {false, true}) {
+        images.expect_results(is_gradient, false);
+        images.expect_results(is_gradient, true);
       }
     }
   }
@@ -226,6 +263,32 @@ TEST(ConvInputGrad, AddsToAnAddend) {
               call_internal_op("ConvInputGrad", {dy, w, one}, attributes);
             }),
             ErrorKind::shape);
+}
+
+/// What is computed again must not add to an addend twice.
+TEST(ConvInputGrad, AddsOnceInTheMemoryOfTheAddend) {
+  const Shape shape{8, 64, 8, 8};
+  Tensor dy = Tensor::full(DType::f32, shape, 0.5);
+  dy.values<float>()[((3 * 8 + 2) * 8 + 3) * 64 + 5] = std::numeric_limits<float>::infinity();
+  const std::vector<Tensor> inputs{dy, Tensor::full(DType::f32, {64, 64, 3, 3}, 0.25),
+                                   Tensor::full(DType::f32, shape, 100)};
+  const OneNode one("ConvInputGrad", kInternalDomain, inputs, 1,
+                    {{"shape", Ints{8, 64, 8, 8}}, {"pads", Ints{1, 1, 1, 1}}});
+  for (Value* const value : {one.node->input(0), one.node->input(2), one.node->output()}) {
+    value->layout = Layout::channels_last;
+  }
+  for (const PreparedKernel& kernel : prepare_all_kernels(*one.node, cpu())) {
+    const std::vector<float> apart = floats(evaluate(kernel, *one.node, inputs)[0]);
+    Tensor shared = inputs[2].clone();
+    const Tensor workspace =
+        Tensor::empty(DType::u8, {static_cast<std::int64_t>(kernel.workspace_bytes)});
+    const std::vector<const void*> read{dy.data(), inputs[1].data(), shared.data()};
+    const std::vector<void*> written{shared.data()};
+    const RunState state;
+    kernel.run({read, written, workspace.data(), &state});
+    EXPECT_EQ(floats(shared), apart) << kernel.name;
+    EXPECT_EQ(std::ranges::count(apart, std::numeric_limits<float>::infinity()), 9 * 64);
+  }
 }
 
 TEST(ConvWeightGrad, CorrelatesInputAndGradient) {
