@@ -29,8 +29,6 @@ constexpr std::int64_t kMostOutputs = 64;
 constexpr std::int64_t kFewestOutputs = 16;
 /// Tiles that are turned together.
 constexpr std::int64_t kGroup = 64;
-/// Steps that are no powers of two: what lies so far apart shares no set of a cache.
-constexpr std::int64_t kApart = 16;
 
 class WeightGradByWinograd {
  public:
@@ -103,9 +101,9 @@ class WeightGradByWinograd {
     return (g_.outputs / kTileLanes + parts - 1) / parts;
   }
 
-  std::int64_t x_step() const { return group_ * kWidth + kApart; }
-  std::int64_t dy_step() const { return group_ * outputs_ + kApart; }
-  std::int64_t sums_step() const { return outputs_ * kWidth + kApart; }
+  std::int64_t x_step() const { return group_ * kWidth + kOffPower; }
+  std::int64_t dy_step() const { return group_ * outputs_ + kOffPower; }
+  std::int64_t sums_step() const { return outputs_ * kWidth + kOffPower; }
   std::int64_t x_size() const { return kTileNumbers * x_step(); }
   std::int64_t dy_size() const { return kTileNumbers * dy_step(); }
   std::int64_t sums_size() const { return kTileNumbers * sums_step(); }

@@ -24,8 +24,6 @@ namespace {
 
 /// Of the vectors in which channels are turned.
 constexpr int kLanes = kRegisterLanes;
-/// Steps that are no powers of two: what lies so far apart shares no set of a cache.
-constexpr std::int64_t kApart = 16;
 
 /// Tiles of a task, unless there are fewer. With a slice of channels their numbers fill a quarter
 /// of a second cache.
@@ -77,8 +75,10 @@ class ConvByWinograd {
     float* edge;    ///< a tile's sources where some are padding: [4][4][source]
   };
 
-  std::int64_t turned_step() const { return group_ * weight_.panels().slice_channels() + kApart; }
-  std::int64_t sums_step() const { return group_ * weight_.most_width() + kApart; }
+  std::int64_t turned_step() const {
+    return group_ * weight_.panels().slice_channels() + kOffPower;
+  }
+  std::int64_t sums_step() const { return group_ * weight_.most_width() + kOffPower; }
   /// Of what has room for a panel tap by tap, too.
   std::int64_t turned_size() const {
     return std::max(kTileNumbers * turned_step(), weight_.panels().block_size());

@@ -18,6 +18,10 @@ struct ImageChannels {
   std::int64_t count;
 };
 
+/// Of a step from one of 16 numbers to the next: numbers a power of two apart share sets of a
+/// cache.
+inline constexpr std::int64_t kOffPower = 16;
+
 /// Where the 16 numbers of a channel go, `step` apart.
 struct TurnedNumbers {
   float* numbers;
