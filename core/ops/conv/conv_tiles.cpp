@@ -16,6 +16,7 @@
 #include "core/ops/conv/conv_patterns.h"
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/conv/conv_slice.h"
+#include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/lanes_math.h"
 #include "core/ops/kernels/pieces.h"
 #include "core/ops/kernels/register_tile.h"
@@ -300,10 +301,12 @@ void register_conv_tiles(KernelRegistry& registry) {
     const std::string_view domain = op == "Conv" ? "" : kInternalDomain;
     registry.add({.op = op, .domain = domain, .name = name, .make = make, .knows_layouts = true});
   };
-  add("Conv", "winograd", make_conv_by_winograd);
-  add("ConvClamp", "winograd", make_conv_by_winograd);
-  add("ConvInputGrad", "winograd", make_conv_input_grad_by_winograd);
-  add("ConvWeightGrad", "winograd", make_conv_weight_grad_by_winograd);
+  if constexpr (!kIsForCertainModels) {  // of 0.1 MB, which most small builds would not use
+    add("Conv", "winograd", make_conv_by_winograd);
+    add("ConvClamp", "winograd", make_conv_by_winograd);
+    add("ConvInputGrad", "winograd", make_conv_input_grad_by_winograd);
+    add("ConvWeightGrad", "winograd", make_conv_weight_grad_by_winograd);
+  }
   add("ConvWeightGrad", "bf16_parts", make_conv_weight_grad_by_parts);
   register_conv_by_tiles<TilesUse::where_fastest>(registry, "tiles");
   add("Conv", "amx", make_conv_by_amx);

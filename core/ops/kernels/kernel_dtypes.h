@@ -12,11 +12,13 @@ namespace graft {
 
 /// Whether this build has kernels that work on T.
 #if defined(GRAFT_KERNEL_DTYPES)
+inline constexpr bool kIsForCertainModels = true;
 inline constexpr DType kKernelDTypes[] = {GRAFT_KERNEL_DTYPES};
 template <class T>
 inline constexpr bool kHasKernels = std::find(std::begin(kKernelDTypes), std::end(kKernelDTypes),
                                               dtype_of<T>) != std::end(kKernelDTypes);
 #else
+inline constexpr bool kIsForCertainModels = false;
 template <class T>
 inline constexpr bool kHasKernels = true;
 #endif
