@@ -10,7 +10,8 @@ namespace graft {
 // A build for certain models has kernels for the types of their values alone: CMake names these
 // types to core/ops (GRAFT_MODELS, adr/0083).
 
-/// Whether this build has kernels that work on T.
+/// kIsForCertainModels: whether it is such a build. kHasKernels<T>: whether it has kernels that
+/// work on T.
 #if defined(GRAFT_KERNEL_DTYPES)
 inline constexpr bool kIsForCertainModels = true;
 inline constexpr DType kKernelDTypes[] = {GRAFT_KERNEL_DTYPES};
