@@ -243,6 +243,25 @@ std::vector<ConvCase> wide_cases() {
   };
 }
 
+/// Without padding, of several blocks of terms: what taps meet lies in rows.
+std::vector<ConvCase> unpadded_cases() {
+  return {
+      {"unpadded",
+       {3, 21, 13, 14},
+       {43, 21, 3, 4},
+       {3, 43, 9, 11},
+       {{"dilations", Ints{2, 1}}},
+       0.25},
+      {"unpadded_strided",
+       {4, 40, 17, 18},
+       {36, 40, 2, 3},
+       {4, 36, 8, 16},
+       {{"strides", Ints{2, 1}}},
+       0.25},
+      {"unpadded_one_axis", {10, 33, 40}, {34, 33, 3}, {10, 34, 38}, {}, 0.25},
+  };
+}
+
 /// Those that winograd.h is for: several slices and blocks of channels, images without padding, and
 /// with more than taps reach over.
 std::vector<ConvCase> three_by_three_cases() {
@@ -265,7 +284,8 @@ std::vector<ConvCase> three_by_three_cases() {
 
 std::vector<ConvCase> all_conv_cases() {
   std::vector<ConvCase> all = conv_cases();
-  for (const auto& more : {depthwise_cases(), wide_cases(), three_by_three_cases()}) {
+  for (const auto& more :
+       {depthwise_cases(), wide_cases(), unpadded_cases(), three_by_three_cases()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

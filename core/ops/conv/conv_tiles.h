@@ -31,6 +31,8 @@ Kernel make_conv_by_tiles(KernelRequest& request, TilesUse use);
 Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use);
 /// Of ConvWeightGrad.
 Kernel make_conv_weight_grad_by_tiles(KernelRequest& request, TilesUse use);
+/// The same as a product by panels, without padding, where these are fastest.
+Kernel make_conv_weight_grad_by_rows(KernelRequest& request);
 /// The same of bf16, by the processor's tiles. Empty where oneDNN is as fast, and where there are
 /// no such tiles.
 Kernel make_conv_weight_grad_by_amx(KernelRequest& request);

@@ -33,4 +33,17 @@ void multiply_onto(const ProductSpec& p, float alpha, const float* a, const floa
 void multiply_packed_onto(const ProductSpec& p, const float* a, const void* packed,
                           const Addend& addend, float* c);
 
+/// A matrix whose rows begin anywhere, and may share numbers. Each lies in runs of `run` numbers,
+/// `run_step` apart.
+struct ScatteredRows {
+  const float* data;
+  const std::int64_t* places;  ///< of each row, from `data`
+  std::int64_t run;
+  std::int64_t run_step;
+};
+
+/// c = a' b of float, with rows of b that lie anywhere. p.ldb, p.transposes_b and p.adds are not
+/// looked at.
+void multiply_scattered(const ProductSpec& p, const float* a, const ScatteredRows& b, float* c);
+
 }  // namespace graft

@@ -150,6 +150,38 @@ void pack_right(const ProductSpec& p, const float* b, const Range& columns, cons
   }
 }
 
+/// The same of rows that lie anywhere, one piece of a run after the other.
+void pack_scattered(const ProductSpec& p, const ScatteredRows& b, const Range& columns,
+                    const Range& terms, float* panels) {
+  const std::int64_t* const places = b.places + terms.first;
+  for_each_range(columns, kTileColumns, [&](const Range& panel) {
+    std::int64_t count = 0;
+    for (std::int64_t at = panel.first; at < panel.last(); at += count) {
+      count = std::min(b.run - at % b.run, panel.last() - at);
+      const float* const from = b.data + at / b.run * b.run_step + at % b.run;
+      float* const to = panels + at - panel.first;
+      for (std::int64_t k = 0; k < terms.count; ++k) {
+        if (count == kTileColumns) {
+          std::memcpy(to + k * kTileColumns, from + places[k], sizeof(float) * kTileColumns);
+        } else {
+          std::copy_n(from + places[k], count, to + k * kTileColumns);
+        }
+      }
+    }
+    for (std::int64_t k = 0; panel.count < kTileColumns && k < terms.count; ++k) {
+      std::fill(panels + k * kTileColumns + panel.count, panels + (k + 1) * kTileColumns, 0.0F);
+    }
+    panels += right_step(p);
+  });
+}
+
+/// b: as a matrix, or in the panels of all of b', or in rows that lie anywhere.
+struct Right {
+  const float* data = nullptr;
+  const float* packed = nullptr;
+  const ScatteredRows* rows = nullptr;
+};
+
 /// One tile of c, of so many rows and `columns`. Within another function, its sums would share the
 /// registers with what is kept there.
 template <int rows, int vectors>
@@ -208,11 +240,9 @@ std::int64_t packed_place(const ProductSpec& p, const Range& columns, const Rang
          kRightPanels * right_step(p);
 }
 
-/// A part of c, on the calling thread. `packed`: the panels of all of b', or null. `columns` begin
-/// at a multiple of kColumns.
-void multiply_part(const ProductSpec& p, float alpha, const float* a, const float* b,
-                   const float* packed, const Range& rows, const Range& columns,
-                   const Addend& addend, float* c) {
+/// A part of c, on the calling thread. `columns` begin at a multiple of kColumns.
+void multiply_part(const ProductSpec& p, float alpha, const float* a, const Right& b,
+                   const Range& rows, const Range& columns, const Addend& addend, float* c) {
   alignas(64) float left[kRows / kTileRows * kLeftStep];
   alignas(64) float right[kTerms * kColumns];
   // Of about one size, since b' is copied for each.
@@ -224,10 +254,12 @@ void multiply_part(const ProductSpec& p, float alpha, const float* a, const floa
       pack_left(p, alpha, a, part, terms, left);
       for_each_range(columns, kColumns, [&](const Range& strip) {
         const float* panels = right;
-        if (packed == nullptr) {
-          pack_right(p, b, strip, terms, right);
+        if (b.packed != nullptr) {
+          panels = b.packed + packed_place(p, strip, terms);
+        } else if (b.rows != nullptr) {
+          pack_scattered(p, *b.rows, strip, terms, right);
         } else {
-          panels = packed + packed_place(p, strip, terms);
+          pack_right(p, b.data, strip, terms, right);
         }
         multiply_panels(p, left, panels, terms.count, part.count, strip.count,
                         before.from(part.first, strip.first), c + part.first * p.ldc + strip.first);
@@ -253,8 +285,8 @@ Addend start_of(const ProductSpec& p, const float* c) {
 }
 
 /// Threads share the rows or the columns, whichever are more.
-void multiply_all(const ProductSpec& p, float alpha, const float* a, const float* b,
-                  const float* packed, const Addend& addend, float* c) {
+void multiply_all(const ProductSpec& p, float alpha, const float* a, const Right& b,
+                  const Addend& addend, float* c) {
   if (p.m == 0 || p.n == 0) return;
   if (p.k == 0) {
     fill_with(addend, p, c);
@@ -268,8 +300,8 @@ void multiply_all(const ProductSpec& p, float alpha, const float* a, const float
   const std::int64_t grain = kProductsWorthAThread / std::max<std::int64_t>(1, products_a_unit) + 1;
   parallel_for(ranges_of(all.count, unit), grain, [&](std::int64_t first, std::int64_t last) {
     const Range part{first * unit, std::min(last * unit, all.count) - first * unit};
-    multiply_part(p, alpha, a, b, packed, by_rows ? part : Range{0, p.m},
-                  by_rows ? Range{0, p.n} : part, addend, c);
+    multiply_part(p, alpha, a, b, by_rows ? part : Range{0, p.m}, by_rows ? Range{0, p.n} : part,
+                  addend, c);
   });
 }
 
@@ -281,17 +313,21 @@ bool panels_suit() {
 
 template <>
 void multiply(const ProductSpec& p, float alpha, const float* a, const float* b, float* c) {
-  multiply_all(p, alpha, a, b, nullptr, start_of(p, c), c);
+  multiply_all(p, alpha, a, {.data = b}, start_of(p, c), c);
 }
 
 void multiply_onto(const ProductSpec& p, float alpha, const float* a, const float* b,
                    const Addend& addend, float* c) {
-  multiply_all(p, alpha, a, b, nullptr, addend, c);
+  multiply_all(p, alpha, a, {.data = b}, addend, c);
 }
 
 void multiply_packed_onto(const ProductSpec& p, const float* a, const void* packed,
                           const Addend& addend, float* c) {
-  multiply_all(p, 1.0F, a, nullptr, static_cast<const float*>(packed), addend, c);
+  multiply_all(p, 1.0F, a, {.packed = static_cast<const float*>(packed)}, addend, c);
+}
+
+void multiply_scattered(const ProductSpec& p, const float* a, const ScatteredRows& b, float* c) {
+  multiply_all(p, 1.0F, a, {.rows = &b}, {}, c);
 }
 
 template <>

@@ -14,6 +14,18 @@ inline constexpr bool kHasWideRegisters = kRegisterLanes == kTileLanes;
 /// Most vectors that a row of a tile should have: with six rows their sums leave registers for
 /// what is multiplied.
 inline constexpr int kMostTileVectors = kHasWideRegisters ? 4 : 1;
+/// Registers that a vector fills.
+inline constexpr int kVectorRegisters = kTileLanes / kRegisterLanes;
+
+/// That so many numbers fill, the last perhaps in part.
+inline std::int64_t registers_of(std::int64_t numbers) {
+  return (numbers + kRegisterLanes - 1) / kRegisterLanes;
+}
+
+/// Whether they leave at most an eighth of these empty.
+inline bool fill_registers(std::int64_t numbers) {
+  return 7 * registers_of(numbers) * kRegisterLanes <= 8 * numbers;
+}
 
 /// v, which the compiler then keeps in a register. Left to itself GCC reads what several
 /// instructions use from memory in each, and loads bound a loop of multiply-adds.
@@ -27,8 +39,9 @@ V in_register(V v) {
   return v;
 }
 
-/// Sums of products that stay in registers: `rows` rows of `vectors` vectors.
-template <int rows, int vectors>
+/// Sums of products that stay in registers: `rows` rows of `vectors` vectors. Of the last one just
+/// the numbers in the first `last` registers, where the others are not wanted.
+template <int rows, int vectors, int last = kVectorRegisters>
 class RegisterTile {
  public:
   /// Row r takes in factor(r) times the numbers at `from`.
@@ -59,30 +72,30 @@ class RegisterTile {
   /// the last have.
   template <class From, class To, class Finish>
   void write_sum(std::int64_t width, From&& from, To&& to, const Finish& finish) const {
-    if (width == vectors * kTileLanes) {
+    if (width == kColumns * kRegisterLanes) {
       write_columns<kColumns>(from, to, finish);
       return;
     }
     constexpr std::int64_t kWhole = (vectors - 1) * kTileLanes;
     constexpr int kWholeColumns = kWhole / kRegisterLanes;
     write_columns<kWholeColumns>(from, to, finish);
-    float last[rows][kTileLanes];
+    float rest[rows][kTileLanes];
     unroll<rows>([&]<int r>() {
-      unroll<kColumns - kWholeColumns>(
-          [&]<int i>() { store(last[r] + i * kRegisterLanes, sums_[r][kWholeColumns + i]); });
+      unroll<last>(
+          [&]<int i>() { store(rest[r] + i * kRegisterLanes, sums_[r][kWholeColumns + i]); });
     });
     for (int r = 0; r < rows; ++r) {  // few instructions: else the sums would leave their registers
       const float* const start = from(r) + kWhole;
       float* const end = to(r) + kWhole;
       for_each_lanes(width - kWhole, [&]<int lanes>(std::int64_t i) {
-        store(end + i, finish(load<lanes>(start + i) + load<lanes>(last[r] + i)));
+        store(end + i, finish(load<lanes>(start + i) + load<lanes>(rest[r] + i)));
       });
     }
   }
 
  private:
   using Register = Lanes<kRegisterLanes>;
-  static constexpr int kColumns = vectors * kTileLanes / kRegisterLanes;
+  static constexpr int kColumns = (vectors - 1) * kVectorRegisters + last;
 
   template <int columns, class From, class To, class Finish>
   void write_columns(From&& from, To&& to, const Finish& finish) const {
