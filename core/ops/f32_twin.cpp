@@ -40,13 +40,13 @@ Value* F32Twin::copy_input(const Value* input) {
   if (Value* const known = graph_.find(input->name())) return known;  // x * x
   const ValueType type = lengthened(*input);
   const Tensor constant = constant_of(input);
-  if (!constant.defined()) {
-    Value* const copy = graph_.add_input(input->name(), type);
-    copy->layout = input->layout;
-    return copy;
-  }
-  return graph_.add_initializer(
-      input->name(), is_short_float(constant.dtype()) ? constant.cast(DType::f32) : constant);
+  Value* const copy = constant.defined()
+                          ? graph_.add_initializer(input->name(), is_short_float(constant.dtype())
+                                                                      ? constant.cast(DType::f32)
+                                                                      : constant)
+                          : graph_.add_input(input->name(), type);
+  copy->layout = input->layout;
+  return copy;
 }
 
 }  // namespace graft

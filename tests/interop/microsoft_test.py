@@ -235,7 +235,8 @@ class Fused(unittest.TestCase):
             return np.array(value, dtype)
 
         a = RANDOM.integers(0, 255, (3, 6)).astype(np.uint8)
-        b = RANDOM.integers(-127, 127, (5, 6)).astype(np.int8)
+        # Seven bits: onnxruntime adds two products in 16 bits on processors of AVX2 alone.
+        b = RANDOM.integers(-63, 63, (5, 6)).astype(np.int8)
         bias = RANDOM.integers(-2000, 2000, 5).astype(np.int32)
         zero_a, zero_b = number(120, np.uint8), number(0, np.int8)
         settings = {"fixed": (1, 2, 3, 4, 5, 6, 7, 8), "transB": 1}
