@@ -93,7 +93,7 @@ class OneLargeNumber {
         if (std::isinf(wanted)) {
           ASSERT_EQ(y[i], wanted) << kernel.name << " at " << i;
         } else {
-          ASSERT_NEAR(y[i] / wanted, 1, 1e-5) << kernel.name << " at " << i;
+          ASSERT_NEAR(y[i] / wanted, 1, 1e-6) << kernel.name << " at " << i;
         }
       }
     }
