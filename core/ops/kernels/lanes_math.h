@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "core/ops/kernels/lanes.h"
 #include "core/ops/kernels/vector_math.h"
@@ -74,9 +75,27 @@ inline double log_of(double x) {
 
 namespace detail {
 
+/// Of each four numbers of a and b: the first two of both in turns, pieces of `piece` numbers, and
+/// the last two. One instruction each on most processors.
+template <int piece, class V, int... lane>
+[[gnu::always_inline]] inline void zip_fours(V& a, V& b,
+                                             std::integer_sequence<int, lane...> /*lanes*/) {
+  constexpr int kLanes = sizeof...(lane);
+  constexpr auto kFrom = [](int at) {
+    const int within = at % 4;
+    const int turn = within / piece;
+    return at - within + turn / 2 * piece + within % piece + turn % 2 * kLanes;
+  };
+  const V first = __builtin_shufflevector(a, b, kFrom(lane)...);
+  const V last = __builtin_shufflevector(a, b, (kFrom(lane) + 2)...);
+  a = first;
+  b = last;
+}
+
 /// Swaps the off-diagonal halves of each 2 `step` x 2 `step` block.
 template <int step, class V, int... lane>
-void swap_blocks(V& a, V& b, std::integer_sequence<int, lane...>) {
+[[gnu::always_inline]] inline void swap_blocks(V& a, V& b,
+                                               std::integer_sequence<int, lane...> /*lanes*/) {
   constexpr int kLanes = sizeof...(lane);
   const V low =
       __builtin_shufflevector(a, b, ((lane & step) == 0 ? lane : lane - step + kLanes)...);
@@ -86,25 +105,36 @@ void swap_blocks(V& a, V& b, std::integer_sequence<int, lane...>) {
   b = high;
 }
 
-/// A matrix of as many rows as a row has numbers, in blocks of `step` and then in smaller ones.
+/// A matrix of as many rows as a row has numbers: squares of four, then blocks of `step` and more.
+/// Always inlined, since rows that are handed on leave their registers.
 template <int step, class V, std::size_t count>
-void transpose_blocks(V (&rows)[count]) {
-  unroll<static_cast<int>(count)>([&]<int i>() {
-    if constexpr ((i & step) == 0) {
-      swap_blocks<step>(rows[i], rows[i + step],
-                        std::make_integer_sequence<int, static_cast<int>(count)>());
-    }
-  });
-  if constexpr (step > 1) transpose_blocks<step / 2>(rows);
+[[gnu::always_inline]] inline void transpose_blocks(V (&rows)[count]) {
+  constexpr auto kCount = static_cast<int>(count);
+  constexpr std::make_integer_sequence<int, kCount> kAll;
+  if constexpr (step == 2) {
+    unroll<kCount / 4>([&]<int four>() {
+      V* const row = rows + 4 * four;
+      zip_fours<1>(row[0], row[1], kAll);
+      zip_fours<1>(row[2], row[3], kAll);
+      zip_fours<2>(row[0], row[2], kAll);
+      zip_fours<2>(row[1], row[3], kAll);
+      std::swap(row[1], row[2]);
+    });
+  } else {
+    transpose_blocks<step / 2>(rows);
+    unroll<kCount>([&]<int i>() {
+      if constexpr ((i & step) == 0) swap_blocks<step>(rows[i], rows[i + step], kAll);
+    });
+  }
 }
 
 }  // namespace detail
 
 /// A matrix of as many rows as columns: in registers, or register by register.
 template <class V, std::size_t side>
-void transpose(V (&rows)[side]) {
+[[gnu::always_inline]] inline void transpose(V (&rows)[side]) {
   constexpr auto kRows = static_cast<int>(side);
-  static_assert(lane_count<V>() == kRows);
+  static_assert(lane_count<V>() == kRows && kRows >= 4);
   if constexpr (kRows <= kRegisterLanes) {
     detail::transpose_blocks<kRows / 2>(rows);
   } else {

@@ -91,9 +91,11 @@ void pack_left(const ProductSpec& p, float alpha, const float* a, const Range& r
     });
     return;
   }
+  constexpr std::int64_t kAhead = 4;
   const std::int64_t whole = rows.count / kTileRows * kTileRows;
   for (std::int64_t k = 0; k < terms.count; ++k) {
     const float* const from = a + (terms.first + k) * p.lda + rows.first;
+    prefetch_run(from + kAhead * p.lda, rows.count);
     float* to = panels + k * kTileRows;
     for (std::int64_t row = 0; row < whole; row += kTileRows, to += kLeftStep) {
       unroll<int{kTileRows}>([&]<int r>() { to[r] = alpha * from[row + r]; });
