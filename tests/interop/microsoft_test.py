@@ -91,16 +91,22 @@ class Fused(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def run_both(self, model, inputs):
-        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-        wanted = session.run(None, inputs)
+    def run_graft(self, model, inputs):
         arguments = []
         for i, (name, array) in enumerate(inputs.items()):
             np.save(self.path(f"{i}.npy"), array)
             arguments += ["--input", f"{name}=" + self.path(f"{i}.npy")]
         graft("run", model, *arguments, "--out", self.path("out"))
+
+    def output(self, name):
+        return np.load(os.path.join(self.path("out"), name.replace("/", "_") + ".npy"))
+
+    def run_both(self, model, inputs):
+        session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+        wanted = session.run(None, inputs)
+        self.run_graft(model, inputs)
         for output, value in zip(session.get_outputs(), wanted):
-            found = np.load(os.path.join(self.path("out"), output.name.replace("/", "_") + ".npy"))
+            found = self.output(output.name)
             self.assertEqual((found.shape, found.dtype), (value.shape, value.dtype), output.name)
             worst = float(np.abs(found.astype(np.float64) - value).max())
             scale = max(1.0, float(np.abs(value).max()))
@@ -235,7 +241,8 @@ class Fused(unittest.TestCase):
             return np.array(value, dtype)
 
         a = RANDOM.integers(0, 255, (3, 6)).astype(np.uint8)
-        # Seven bits: onnxruntime adds two products in 16 bits on processors of AVX2 alone.
+        # Seven bits: onnxruntime adds two products in 16 bits on processors of AVX2 alone. For eight,
+        # test_quantized_products_of_eight_bits asks NumPy.
         b = RANDOM.integers(-63, 63, (5, 6)).astype(np.int8)
         bias = RANDOM.integers(-2000, 2000, 5).astype(np.int32)
         zero_a, zero_b = number(120, np.uint8), number(0, np.int8)
@@ -246,6 +253,19 @@ class Fused(unittest.TestCase):
         rows = (0.01 + 0.01 * RANDOM.random(5)).astype(np.float32)
         self.check("QGemm", [a, number(0.02), zero_a, b, rows, np.zeros(5, np.int8), bias], **settings)
         self.check("QGemm", [*head, bias, number(0.05), number(128, np.uint8)], **settings)
+
+    def test_quantized_products_of_eight_bits(self):
+        a = RANDOM.integers(0, 256, (3, 40)).astype(np.uint8)
+        b = RANDOM.integers(-128, 128, (5, 40)).astype(np.int8)
+        a[0], b[0] = 255, 127
+        scales, zeros = np.float32([0.02, 0.01]), (np.uint8(3), np.int8(-2))
+        head = [a, scales[0], zeros[0], b, scales[1], zeros[1]]
+        model, given = model_of("QGemm", [np.asarray(x) for x in head], fixed=(1, 2, 3, 4, 5), transB=1)
+        onnx.save(model, self.path("m.onnx"))
+        self.run_graft(self.path("m.onnx"), given)
+        wanted = (a.astype(np.int64) - int(zeros[0])) @ (b.astype(np.int64) - int(zeros[1])).T
+        wanted = wanted * scales.astype(np.float64).prod()
+        np.testing.assert_allclose(self.output("y0"), wanted, rtol=1e-6)
 
     def test_rotary_embedding(self):
         angles = RANDOM.random((10, 4), dtype=np.float32)

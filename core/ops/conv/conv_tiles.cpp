@@ -257,7 +257,7 @@ bool suits_narrow_tiles(const ConvGeometry& g, std::int64_t sources, std::int64_
   constexpr std::int64_t kFewestTargets = 16;
   constexpr std::int64_t kMostSources = 48;
   constexpr std::int64_t kMostTaps = 49;
-  return kRegisterLanes == 8 && g.taps() <= kMostTaps && sources <= kMostSources &&
+  return kHasHalfRegisters && g.taps() <= kMostTaps && sources <= kMostSources &&
          targets >= kFewestTargets && fill_registers(targets);
 }
 
@@ -328,7 +328,7 @@ void register_conv_tiles(KernelRegistry& registry) {
     add("ConvWeightGrad", "winograd", make_conv_weight_grad_by_winograd);
   }
   add("ConvWeightGrad", "bf16_parts", make_conv_weight_grad_by_parts);
-  if constexpr (kRegisterLanes == 8) {
+  if constexpr (kHasHalfRegisters) {
     add("ConvWeightGrad", "rows", make_conv_weight_grad_by_rows);
   }
   register_conv_by_tiles<TilesUse::where_fastest>(registry, "tiles");

@@ -43,7 +43,8 @@ void add_tiles(std::span<const Meeting> meetings, const float* x, const float* d
 using AddTiles = void (*)(std::span<const Meeting>, const float* x, const float* dy,
                           std::int64_t outputs, const Sums& sums);
 
-/// For blocks of so many inputs: the sums fill 24 of 32 registers, or half for one vector.
+/// For blocks of so many inputs. Of 32 wide registers 24 hold sums, 12 for one vector; of AVX2's 16
+/// at most 12.
 AddTiles add_tiles_of(std::int64_t inputs) {
   if constexpr (kHasWideRegisters) {
     constexpr AddTiles kTiles[] = {add_tiles<12, 1>, add_tiles<12, 2>, add_tiles<8, 3>,
@@ -239,7 +240,7 @@ bool suits_tiles(const ConvGeometry& g) {
   constexpr std::int64_t kFewestInputs = 48;
   constexpr std::int64_t kFewestOfNarrow = 16;
   const bool is_narrow =
-      kRegisterLanes == 8 && g.inputs >= kFewestOfNarrow && fill_registers(g.inputs);
+      kHasHalfRegisters && g.inputs >= kFewestOfNarrow && fill_registers(g.inputs);
   return g.taps() > 1 && (g.inputs >= kFewestInputs || is_narrow);
 }
 

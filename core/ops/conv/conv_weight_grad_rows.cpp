@@ -66,11 +66,10 @@ class WeightGradByRows {
     const auto is_inside = [](const WindowAxis& axis) {
       return axis.pad_begin == 0 && axis.position(axis.output - 1, axis.kernel - 1) < axis.input;
     };
-    return panels_suit() && g.groups == 1 && g.rank <= 2 && is_inside(g.axes[1]) &&
-           is_inside(g.axes[2]) && (g.axes[2].kernel == 1 || g.axes[2].dilation == 1) &&
-           !is_pointwise(g) && g.axes[2].kernel * g.inputs >= kFewestRun &&
-           g.taps() * g.inputs >= kFewestColumns && g.outputs >= kFewestOutputs &&
-           row_count(g) >= kFewestRows && row_count(g) <= kMostRows;
+    return g.groups == 1 && g.rank <= 2 && is_inside(g.axes[1]) && is_inside(g.axes[2]) &&
+           (g.axes[2].kernel == 1 || g.axes[2].dilation == 1) && !is_pointwise(g) &&
+           g.axes[2].kernel * g.inputs >= kFewestRun && g.taps() * g.inputs >= kFewestColumns &&
+           g.outputs >= kFewestOutputs && row_count(g) >= kFewestRows && row_count(g) <= kMostRows;
   }
 
  private:

@@ -3,7 +3,7 @@
 // Products of bf16 by the processor's tiles: registers of 16 rows of 64 bytes. One instruction adds
 // 16 rows of 32 numbers (a) times 32 rows of 16 numbers (b) to 16 x 16 sums of f32 (c). It reads
 // two rows of b as one: a pair is what two rows hold in a column, side by side. Builds for certain
-// models, which are to be small, do without.
+// models, which are to be small, do without: kIsForCertainModels, where the preprocessor asks.
 #if defined(__x86_64__) && defined(__AVX512F__) && !defined(GRAFT_KERNEL_DTYPES)
 #define GRAFT_HAS_AMX_TILES
 

@@ -310,7 +310,7 @@ void multiply_all(const ProductSpec& p, float alpha, const float* a, const Right
 }  // namespace
 
 bool panels_suit() {
-  return kRegisterLanes == 8;
+  return kHasHalfRegisters;
 }
 
 template <>

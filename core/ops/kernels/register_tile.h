@@ -11,6 +11,8 @@ namespace graft {
 /// Numbers of a vector of a tile: one or several registers.
 inline constexpr int kTileLanes = 16;
 inline constexpr bool kHasWideRegisters = kRegisterLanes == kTileLanes;
+/// Those of AVX2: two fill a vector.
+inline constexpr bool kHasHalfRegisters = 2 * kRegisterLanes == kTileLanes;
 /// Most vectors that a row of a tile should have: with six rows their sums leave registers for
 /// what is multiplied.
 inline constexpr int kMostTileVectors = kHasWideRegisters ? 4 : 1;
