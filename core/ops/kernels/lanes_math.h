@@ -75,6 +75,8 @@ inline double log_of(double x) {
 
 namespace detail {
 
+// Always inlined, without lambdas, since rows that are handed on leave their registers.
+
 /// Of each four numbers of a and b: the first two of both in turns, pieces of `piece` numbers, and
 /// the last two. One instruction each on most processors.
 template <int piece, class V, int... lane>
@@ -105,49 +107,59 @@ template <int step, class V, int... lane>
   b = high;
 }
 
-/// A matrix of as many rows as a row has numbers: squares of four, then blocks of `step` and more.
-/// Always inlined, since rows that are handed on leave their registers.
-template <int step, class V, std::size_t count>
-[[gnu::always_inline]] inline void transpose_blocks(V (&rows)[count]) {
-  constexpr auto kCount = static_cast<int>(count);
-  constexpr std::make_integer_sequence<int, kCount> kAll;
-  if constexpr (step == 2) {
-    unroll<kCount / 4>([&]<int four>() {
-      V* const row = rows + 4 * four;
-      zip_fours<1>(row[0], row[1], kAll);
-      zip_fours<1>(row[2], row[3], kAll);
-      zip_fours<2>(row[0], row[2], kAll);
-      zip_fours<2>(row[1], row[3], kAll);
-      std::swap(row[1], row[2]);
-    });
-  } else {
-    transpose_blocks<step / 2>(rows);
-    unroll<kCount>([&]<int i>() {
-      if constexpr ((i & step) == 0) swap_blocks<step>(rows[i], rows[i + step], kAll);
-    });
+/// Row i's part in a step of transpose_blocks: each square of four has one by its first row, each
+/// two rows that swap blocks one by the first of them.
+template <int step, int i, class V, class AllLanes>
+[[gnu::always_inline]] inline void turn_at(V* rows, AllLanes lanes) {
+  if constexpr (step > 2) {
+    if constexpr ((i & step) == 0) swap_blocks<step>(rows[i], rows[i + step], lanes);
+  } else if constexpr (i % 4 == 0) {
+    zip_fours<1>(rows[i], rows[i + 1], lanes);
+    zip_fours<1>(rows[i + 2], rows[i + 3], lanes);
+    zip_fours<2>(rows[i], rows[i + 2], lanes);
+    zip_fours<2>(rows[i + 1], rows[i + 3], lanes);
+    std::swap(rows[i + 1], rows[i + 2]);
   }
+}
+
+/// A matrix of as many rows as a row has numbers: squares of four, then blocks up to `step`.
+template <int step, class V, int... row>
+[[gnu::always_inline]] inline void transpose_blocks(V* rows,
+                                                    std::integer_sequence<int, row...> all) {
+  if constexpr (step > 2) transpose_blocks<step / 2>(rows, all);
+  (turn_at<step, row>(rows, all), ...);
+}
+
+/// What is no larger than registers are.
+template <int side>
+[[gnu::always_inline]] inline void transpose_in_registers(Lanes<side> (&rows)[side]) {
+  transpose_blocks<side / 2>(&rows[0], std::make_integer_sequence<int, side>());
 }
 
 }  // namespace detail
 
-/// A matrix of as many rows as columns: in registers, or register by register.
+/// A matrix of as many rows as columns: in registers, or square by square.
 template <class V, std::size_t side>
 [[gnu::always_inline]] inline void transpose(V (&rows)[side]) {
   constexpr auto kRows = static_cast<int>(side);
   static_assert(lane_count<V>() == kRows && kRows >= 4);
   if constexpr (kRows <= kRegisterLanes) {
-    detail::transpose_blocks<kRows / 2>(rows);
+    detail::transpose_in_registers<kRows>(rows);
   } else {
     constexpr int kSide = kRegisterLanes;
-    float numbers[side][side];
-    std::memcpy(numbers, rows, sizeof(numbers));
-    auto* const to = reinterpret_cast<float*>(rows);
+    auto* const numbers = reinterpret_cast<float*>(rows);
     for (int first = 0; first < kRows; first += kSide) {
-      for (int column = 0; column < kRows; column += kSide) {
-        Lanes<kSide> block[kSide];
-        unroll<kSide>([&]<int i>() { block[i] = load<kSide>(&numbers[first + i][column]); });
-        detail::transpose_blocks<kSide / 2>(block);
-        unroll<kSide>([&]<int i>() { store(to + (column + i) * kRows + first, block[i]); });
+      for (int second = 0; second <= first; second += kSide) {
+        float* const below = numbers + first * kRows + second;
+        float* const above = numbers + second * kRows + first;
+        Lanes<kSide> one[kSide];
+        Lanes<kSide> other[kSide];
+        unroll<kSide>([&]<int i>() { one[i] = load<kSide>(below + i * kRows); });
+        unroll<kSide>([&]<int i>() { other[i] = load<kSide>(above + i * kRows); });
+        detail::transpose_in_registers<kSide>(one);
+        detail::transpose_in_registers<kSide>(other);
+        unroll<kSide>([&]<int i>() { store(above + i * kRows, one[i]); });
+        unroll<kSide>([&]<int i>() { store(below + i * kRows, other[i]); });
       }
     }
   }
