@@ -75,7 +75,7 @@ inline double log_of(double x) {
 
 namespace detail {
 
-// Always inlined, without lambdas, since rows that are handed on leave their registers.
+// Always inlined and without lambdas: rows that are handed on leave their registers.
 
 /// Of each four numbers of a and b: the first two of both in turns, pieces of `piece` numbers, and
 /// the last two. One instruction each on most processors.
@@ -107,8 +107,8 @@ template <int step, class V, int... lane>
   b = high;
 }
 
-/// Row i's part in a step of transpose_blocks: each square of four has one by its first row, each
-/// two rows that swap blocks one by the first of them.
+/// What row i begins in a step: the four rows from i on turn round their squares of four; in later
+/// steps, i and i + step swap blocks.
 template <int step, int i, class V, class AllLanes>
 [[gnu::always_inline]] inline void turn_at(V* rows, AllLanes lanes) {
   if constexpr (step > 2) {
@@ -130,7 +130,7 @@ template <int step, class V, int... row>
   (turn_at<step, row>(rows, all), ...);
 }
 
-/// What is no larger than registers are.
+/// Rows that fit a register each.
 template <int side>
 [[gnu::always_inline]] inline void transpose_in_registers(Lanes<side> (&rows)[side]) {
   transpose_blocks<side / 2>(&rows[0], std::make_integer_sequence<int, side>());
