@@ -8,6 +8,7 @@
 #include "core/ops/attention/attention_geometry.h"
 #include "core/ops/kernels/lanes_math.h"
 #include "core/ops/kernels/tile_product.h"
+#include "core/ops/kernels/transpose.h"
 
 namespace graft {
 

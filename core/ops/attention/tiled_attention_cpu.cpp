@@ -7,6 +7,7 @@
 #include "core/ops/attention/tiled_attention.h"
 #include "core/ops/kernels/kernel_dtypes.h"
 #include "core/ops/kernels/lanes_math.h"
+#include "core/ops/kernels/transpose.h"
 #include "core/ops/kernels/workspace.h"
 #include "core/ops/registry.h"
 

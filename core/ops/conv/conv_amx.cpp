@@ -14,6 +14,7 @@
 #include "core/ops/kernels/amx.h"
 #include "core/ops/kernels/amx_panels.h"
 #include "core/ops/kernels/pieces.h"
+#include "core/ops/kernels/transpose.h"
 #include "core/ops/kernels/workspace.h"
 
 namespace graft {

@@ -1,7 +1,7 @@
 #include "core/ops/conv/conv_blocks.h"
 
 #include "core/ops/kernels/held_constants.h"
-#include "core/ops/kernels/lanes_math.h"
+#include "core/ops/kernels/transpose.h"
 
 namespace graft {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "core/ops/kernels/convert_floats.h"
-#include "core/ops/kernels/lanes_math.h"
+#include "core/ops/kernels/transpose.h"
 
 namespace graft {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/ops/kernels/amx_tiles.h"
-#include "core/ops/kernels/lanes_math.h"
+#include "core/ops/kernels/transpose.h"
 
 #if defined(GRAFT_HAS_AMX_TILES)
 

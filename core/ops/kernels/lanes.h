@@ -32,6 +32,7 @@ inline constexpr int kRegisterLanes = 4;
 /// shuffles and conversions, which GCC 12 then computes one by one: see by_registers().
 template <int lanes>
 using Lanes = typename LanesOf<lanes>::type;
+using Lanes16 = Lanes<16>;
 
 /// n of Lanes<n>.
 template <class V>

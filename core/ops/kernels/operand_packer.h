@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/ops/kernels/operand_panels.h"
+#include "core/ops/kernels/transpose.h"
 
 #if defined(GRAFT_HAS_AMX_TILES)
 

@@ -7,11 +7,11 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/base/shape.h"
-#include "core/ops/kernels/lanes_math.h"
 #include "core/ops/kernels/multiply.h"
 #include "core/ops/kernels/prefetch.h"
 #include "core/ops/kernels/product.h"
 #include "core/ops/kernels/register_tile.h"
+#include "core/ops/kernels/transpose.h"
 
 namespace graft {
 namespace {
