@@ -11,9 +11,9 @@ namespace graft {
 Kernel make_attention_by_tiles(KernelRequest& request);
 Kernel make_attention_grad_by_tiles(KernelRequest& request);
 
-/// bf16 by the processor's tiles, with sums, statistics and a bias of f32.
-Kernel make_attention_by_amx(KernelRequest& request);
-Kernel make_attention_grad_by_amx(KernelRequest& request);
+/// bf16 by tiles (bf16_product.h), with sums, statistics and a bias of f32.
+Kernel make_bf16_attention(KernelRequest& request);
+Kernel make_bf16_attention_grad(KernelRequest& request);
 
 std::vector<Sample> tiled_attention_samples();
 std::vector<Sample> tiled_attention_grad_samples();

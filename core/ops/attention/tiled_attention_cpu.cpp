@@ -309,11 +309,11 @@ void register_tiled_attention_cpu(KernelRegistry& registry) {
   const auto add = [&](std::string_view op, std::string_view name, KernelFactory make) {
     registry.add({.op = op, .domain = kInternalDomain, .name = name, .make = make});
   };
-  add("TiledAttention", "amx", make_attention_by_amx);
+  add("TiledAttention", "bf16_tiles", make_bf16_attention);
   add("TiledAttention", "many small", make_small);
   add("TiledAttention", "tiles", make_attention_by_tiles);
   add("TiledAttention", "plain", make_plain);
-  add("TiledAttentionGrad", "amx", make_attention_grad_by_amx);
+  add("TiledAttentionGrad", "bf16_tiles", make_bf16_attention_grad);
   add("TiledAttentionGrad", "many small", make_small_grad);
   add("TiledAttentionGrad", "tiles", make_attention_grad_by_tiles);
   add("TiledAttentionGrad", "plain", make_plain_grad);

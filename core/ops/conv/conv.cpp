@@ -234,6 +234,7 @@ std::vector<ConvCase> wide_cases() {
        {24, 5, 3, 4},
        {2, 24, 17, 15},
        {{"strides", Ints{1, 2}}, {"pads", Ints{1, 0, 1, 1}}}},
+      {"short_rows_of_few", {2, 6, 9, 10}, {32, 6, 3, 5}, {2, 32, 7, 6}},
       {"to_wide_three_axes", {2, 32, 6, 7, 7}, {64, 32, 1, 2, 2}, {2, 64, 6, 6, 6}},
       {"to_wide_pointwise",
        {3, 128, 20, 19},

@@ -6,9 +6,9 @@
 #include "core/base/at.h"
 #include "core/base/parallel.h"
 #include "core/ops/conv/conv_terms.h"
-#include "core/ops/kernels/amx_panels.h"
+#include "core/ops/kernels/bf16_panels.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 
@@ -19,7 +19,7 @@ class TermsOfDy {
   TermsOfDy(const ConvGeometry& geometry, const ConvTerms& terms)
       : g_(geometry),
         chunks_(terms.chunks()),
-        side_(g_.outputs > kAmxInner ? kAmxInner : kAmxSide),
+        side_(g_.outputs > kBf16Inner ? kBf16Inner : kBf16Side),
         outputs_((g_.outputs + side_ - 1) / side_ * side_) {}
 
   /// Outputs that lie side by side.
@@ -27,9 +27,9 @@ class TermsOfDy {
   /// With those that fill the last side.
   std::int64_t outputs() const { return outputs_; }
   std::int64_t size() const {
-    return checked_multiply(checked_multiply(g_.batch, chunks_ * kAmxInner), outputs_);
+    return checked_multiply(checked_multiply(g_.batch, chunks_ * kBf16Inner), outputs_);
   }
-  std::int64_t chunk_size() const { return side_ * kAmxInner; }
+  std::int64_t chunk_size() const { return side_ * kBf16Inner; }
   std::int64_t image_size() const { return chunks_ * chunk_size(); }
 
   /// Where a side's chunk begins.
@@ -42,9 +42,9 @@ class TermsOfDy {
       for (std::int64_t i = first; i < last; ++i) {
         const std::int64_t image = i / chunks_;
         const std::int64_t chunk = i % chunks_;
-        const BFloat16* rows[kAmxInner];
-        for (std::int64_t term = 0; term < kAmxInner; ++term) {
-          const std::int32_t place = at(terms.outputs(), chunk * kAmxInner + term);
+        const BFloat16* rows[kBf16Inner];
+        for (std::int64_t term = 0; term < kBf16Inner; ++term) {
+          const std::int32_t place = at(terms.outputs(), chunk * kBf16Inner + term);
           rows[term] = place < 0 ? nullptr : dy + (image * g_.output_plane() + place) * g_.outputs;
         }
         for (std::int64_t output = 0; output < outputs_; output += side_) {

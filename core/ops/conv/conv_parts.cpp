@@ -2,7 +2,7 @@
 
 #include "core/ops/kernels/amx_tiles.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 #include "core/ops/kernels/panel_block.h"
 #include "core/ops/kernels/split_product.h"
@@ -18,7 +18,7 @@ class ByTiles : public ConvParts {
   ByTiles(const ConvBlocks& blocks, std::int64_t positions)
       : sources_(blocks.sources()),
         taps_(blocks.taps()),
-        chunks_(blocks.slice_channels() / kAmxInner),
+        chunks_(blocks.slice_channels() / kBf16Inner),
         positions_(positions) {}
 
   std::size_t scratch_bytes() const override {
@@ -27,7 +27,7 @@ class ByTiles : public ConvParts {
   }
 
   bool split_weight(const Slice& slice, void* scratch) const override {
-    const std::int64_t chunks = slice.channels / kAmxInner;
+    const std::int64_t chunks = slice.channels / kBf16Inner;
     const std::int64_t row = (slice.width + kTileLanes - 1) / kTileLanes * kTileLanes;
     bool is_finite = true;
     for (std::int64_t outer = 0; outer < row; outer += kPanelSide) {
@@ -47,8 +47,8 @@ class ByTiles : public ConvParts {
     SplitRow* to = rows(scratch);
     for (std::int64_t i = 0; i < positions; ++i) {
       const float* const from = sources + i * sources_ + slice.first;
-      for (std::int64_t c = 0; c < slice.channels; c += kAmxInner, ++to) {
-        detail::split(load<16>(from + c), load<16>(from + c + kAmxSide), to->parts, check);
+      for (std::int64_t c = 0; c < slice.channels; c += kBf16Inner, ++to) {
+        detail::split(load<16>(from + c), load<16>(from + c + kBf16Side), to->parts, check);
       }
     }
     return !has_nan(check);
@@ -110,7 +110,7 @@ class ByTiles : public ConvParts {
       const SplitRow& row = met_[r][terms_[unit_].source];
       unroll<kParts>([&]<int part>() {
         const detail::Words pairs = row.parts[part];  // in one register
-        std::memcpy(to_[unit_][part][r / kAmxSide] + r % kAmxSide * kAmxSide, &pairs,
+        std::memcpy(to_[unit_][part][r / kBf16Side] + r % kBf16Side * kBf16Side, &pairs,
                     sizeof(pairs));
       });
     }
@@ -126,7 +126,7 @@ class ByTiles : public ConvParts {
   void multiply(std::span<const ConvPlace> places, std::span<const TapShift> taps,
                 const Slice& slice, void* scratch,
                 float (&sums)[2][kPanelSide * kPanelSide]) const {
-    const std::int64_t chunks = slice.channels / kAmxInner;
+    const std::int64_t chunks = slice.channels / kBf16Inner;
     const SplitRow* met[kPanelSide];
     for (std::size_t r = 0; r < kPanelSide; ++r) {
       met[r] = rows(scratch) + places[std::min(r, places.size() - 1)].source / sources_ * chunks;
@@ -185,8 +185,8 @@ class ByTiles : public ConvParts {
 }  // namespace
 
 std::shared_ptr<const ConvParts> make_conv_parts(const ConvBlocks& blocks, std::int64_t positions) {
-  const bool fits = blocks.sources() % kAmxInner == 0 && blocks.slice_channels() % kAmxInner == 0;
-  const bool is_short = blocks.taps() <= kMostTerms * kAmxInner / blocks.slice_channels();
+  const bool fits = blocks.sources() % kBf16Inner == 0 && blocks.slice_channels() % kBf16Inner == 0;
+  const bool is_short = blocks.taps() <= kMostTerms * kBf16Inner / blocks.slice_channels();
   if (!fits || !is_short || !may_split()) return nullptr;
   return std::make_shared<ByTiles>(blocks, positions);
 }

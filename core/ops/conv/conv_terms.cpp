@@ -135,6 +135,7 @@ bool ConvTerms::suit(const ConvGeometry& g, RowTaps row_taps) {
 ConvTerms::ConvTerms(const ConvGeometry& geometry, RowTaps row_taps) {
   const Grid grid(geometry, row_taps);
   chunks_ = (grid.terms() + kChunk - 1) / kChunk;
+  last_terms_ = grid.terms() - (chunks_ - 1) * kChunk;
   row_positions_ = grid.axis(2).positions();
   for (std::int64_t i = 0; i < chunks_ * kChunk; ++i) outputs_.push_back(grid.output(i));
   const std::int64_t last_shift =

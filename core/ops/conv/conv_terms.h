@@ -40,6 +40,8 @@ class ConvTerms {
   ConvTerms(const ConvGeometry& geometry, RowTaps row_taps);
 
   std::int64_t chunks() const { return chunks_; }
+  /// Of the last chunk.
+  std::int64_t last_terms() const { return last_terms_; }
   /// The position of y that a term stands for; -1 for none.
   const std::vector<std::int32_t>& outputs() const { return outputs_; }
   const std::vector<List>& lists() const { return lists_; }
@@ -50,6 +52,7 @@ class ConvTerms {
 
  private:
   std::int64_t chunks_ = 0;
+  std::int64_t last_terms_ = 0;
   std::int64_t places_ = 0;
   std::int64_t row_positions_ = 0;
   std::vector<std::int32_t> outputs_;

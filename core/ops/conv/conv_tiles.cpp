@@ -332,10 +332,10 @@ void register_conv_tiles(KernelRegistry& registry) {
     add("ConvWeightGrad", "rows", make_conv_weight_grad_by_rows);
   }
   register_conv_by_tiles<TilesUse::where_fastest>(registry, "tiles");
-  add("Conv", "amx", make_conv_by_amx);
-  add("ConvInputGrad", "amx", make_conv_input_grad_by_amx);
-  add("ConvWeightGrad", "amx", make_conv_weight_grad_by_amx);
-  add("ConvWeightGrad", "amx_gathered", [](KernelRequest& request) {
+  add("Conv", "bf16_tiles", make_bf16_conv);
+  add("ConvInputGrad", "bf16_tiles", make_bf16_conv_input_grad);
+  add("ConvWeightGrad", "bf16_tiles", make_bf16_conv_weight_grad);
+  add("ConvWeightGrad", "bf16_gathered", [](KernelRequest& request) {
     return make_gathered_conv_weight_grad(request, TilesUse::where_fastest);
   });
 }

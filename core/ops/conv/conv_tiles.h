@@ -33,9 +33,9 @@ Kernel make_conv_input_grad_by_tiles(KernelRequest& request, TilesUse use);
 Kernel make_conv_weight_grad_by_tiles(KernelRequest& request, TilesUse use);
 /// The same as a product by panels, without padding, where these are fastest.
 Kernel make_conv_weight_grad_by_rows(KernelRequest& request);
-/// The same of bf16, by the processor's tiles. Empty where oneDNN is as fast, and where there are
-/// no such tiles.
-Kernel make_conv_weight_grad_by_amx(KernelRequest& request);
+/// The same of bf16, by tiles of its own (bf16_product.h). Empty where oneDNN is as fast, and where
+/// f32 is.
+Kernel make_bf16_conv_weight_grad(KernelRequest& request);
 /// The same with what each tap meets gathered for it: for few outputs.
 Kernel make_gathered_conv_weight_grad(KernelRequest& request, TilesUse use);
 /// The same of f32, in parts (adr/0086), where tiles of sums in registers are fastest otherwise and
@@ -48,9 +48,9 @@ Kernel make_conv_by_winograd(KernelRequest& request);
 Kernel make_conv_input_grad_by_winograd(KernelRequest& request);
 Kernel make_conv_weight_grad_by_winograd(KernelRequest& request);
 
-/// Of Conv and of ConvInputGrad, of bf16 and of small images, by the processor's tiles.
-Kernel make_conv_by_amx(KernelRequest& request);
-Kernel make_conv_input_grad_by_amx(KernelRequest& request);
+/// Of Conv and of ConvInputGrad, of bf16 and of small images, by tiles (bf16_product.h).
+Kernel make_bf16_conv(KernelRequest& request);
+Kernel make_bf16_conv_input_grad(KernelRequest& request);
 
 template <TilesUse use>
 void register_conv_by_tiles(KernelRegistry& registry, std::string_view name) {

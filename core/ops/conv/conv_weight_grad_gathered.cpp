@@ -1,4 +1,4 @@
-// Weight gradients of convolutions of bf16 by the processor's tiles (AMX). For a tap, dw[output]
+// Weight gradients of convolutions of bf16 by tiles (bf16_product.h). For a tap, dw[output]
 // [input] is the sum of dy x over all positions of all images: a product whose inner length is
 // their number, however short the rows of an image are. oneDNN multiplies row by row, each filled
 // up to 32 positions. What a tap meets is gathered for 32 inputs at a time. Start at
@@ -14,7 +14,7 @@
 #include "core/ops/conv/conv_taps.h"
 #include "core/ops/conv/conv_tiles.h"
 #include "core/ops/kernels/amx.h"
-#include "core/ops/kernels/amx_panels.h"
+#include "core/ops/kernels/bf16_panels.h"
 #include "core/ops/kernels/column_sums.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/kernel_dtypes.h"
@@ -23,7 +23,7 @@
 
 namespace graft {
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace {
 
@@ -31,7 +31,7 @@ namespace {
 constexpr std::int64_t kWidth = 32;
 /// Positions that are gathered at a time: their pairs fill half of a first cache of 48 KiB.
 constexpr std::int64_t kPositions = 384;
-static_assert(kPositions % kAmxInner == 0);
+static_assert(kPositions % kBf16Inner == 0);
 
 std::int64_t pieces_of(std::int64_t length, std::int64_t piece) {
   return (length + piece - 1) / piece;
@@ -41,17 +41,17 @@ class GatheredWeightGrad {
  public:
   GatheredWeightGrad(KernelRequest& request, const ConvGeometry& geometry)
       : g_(geometry),
-        outputs_(amx_padded(g_.outputs)),
+        outputs_(bf16_padded(g_.outputs)),
         blocks_(pieces_of(g_.inputs, kWidth)),
-        parts_(even_parts(blocks_, outputs_ / kAmxInner)),
+        parts_(even_parts(blocks_, outputs_ / kBf16Inner)),
         pieces_(blocks_ * parts_, multiply_adds(g_)),
         met_(positions_met(g_)),
         tap_order_(static_cast<std::size_t>(g_.taps())),
         column_sums_(row_count(g_), g_.outputs),
         has_bias_(request.has_output(1)) {
-    const std::int64_t dy_size = checked_multiply(amx_padded(row_count(g_)), outputs_);
+    const std::int64_t dy_size = checked_multiply(bf16_padded(row_count(g_)), outputs_);
     const std::int64_t panel_size = kPositions * kWidth;
-    const std::int64_t most_outputs = pieces_of(outputs_ / kAmxInner, parts_) * kAmxInner;
+    const std::int64_t most_outputs = pieces_of(outputs_ / kBf16Inner, parts_) * kBf16Inner;
     sums_size_ = checked_multiply(g_.taps() * kWidth, most_outputs);
     std::iota(tap_order_.begin(), tap_order_.end(), std::int64_t{0});
     WorkspaceLayout layout;
@@ -88,7 +88,7 @@ class GatheredWeightGrad {
 
   /// Where the outputs of a part begin; each has whole chunks of them.
   std::int64_t first_output_of(std::int64_t part) const {
-    return outputs_ / kAmxInner * part / parts_ * kAmxInner;
+    return outputs_ / kBf16Inner * part / parts_ * kBf16Inner;
   }
 
   Task task_at(std::int64_t index) const {
@@ -102,12 +102,12 @@ class GatheredWeightGrad {
   void pack_dy(const KernelArgs& args) const {
     const std::int64_t rows = row_count(g_);
     const BFloat16* const dy = args.input<BFloat16>(1);
-    parallel_for(pieces_of(rows, kAmxInner), 4, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin * kAmxInner; row < std::min(rows, end * kAmxInner);
-           row += kAmxInner) {
-        const AmxPanel panel{workspace_at<BFloat16>(args, dy_) + row * outputs_, kAmxInner,
-                             outputs_};
-        fill_panel(dy + row * g_.outputs, g_.outputs, std::min(kAmxInner, rows - row), g_.outputs,
+    parallel_for(pieces_of(rows, kBf16Inner), 4, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin * kBf16Inner; row < std::min(rows, end * kBf16Inner);
+           row += kBf16Inner) {
+        const Bf16Panel panel{workspace_at<BFloat16>(args, dy_) + row * outputs_, kBf16Inner,
+                              outputs_};
+        fill_panel(dy + row * g_.outputs, g_.outputs, std::min(kBf16Inner, rows - row), g_.outputs,
                    panel);
         pack_columns(panel, workspace_at<BFloat16>(args, dy_columns_) + row * outputs_);
       }
@@ -124,14 +124,14 @@ class GatheredWeightGrad {
     std::fill_n(sums, g_.taps() * task.outputs * kWidth, 0.0F);
     for (std::int64_t first = 0; first < rows; first += kPositions) {
       const std::int64_t count = std::min(kPositions, rows - first);
-      const AmxPanel panel{x, amx_padded(count), kWidth};
+      const Bf16Panel panel{x, bf16_padded(count), kWidth};
       const BFloat16* const dy = workspace_at<BFloat16>(args, dy_columns_) + first * outputs_;
       for (std::int64_t tap = 0; tap < g_.taps(); ++tap) {
         gather(args.input<BFloat16>(0) + task.first_input, task.inputs, tap, first, count, panel);
         pack_row_pairs(panel, pairs);
-        amx_product<true>({dy + task.first_output * kAmxInner, kAmxInner, outputs_ * kAmxInner},
-                          {pairs, kWidth}, task.outputs / kAmxSide, kWidth / kAmxSide,
-                          {panel.rows / kAmxInner}, sums + tap * task.outputs * kWidth, kWidth);
+        bf16_product<true>({dy + task.first_output * kBf16Inner, kBf16Inner, outputs_ * kBf16Inner},
+                           {pairs, kWidth}, task.outputs / kBf16Side, kWidth / kBf16Side,
+                           {panel.rows / kBf16Inner}, sums + tap * task.outputs * kWidth, kWidth);
       }
     }
     write(sums, task, args.output<BFloat16>());
@@ -140,7 +140,7 @@ class GatheredWeightGrad {
   /// What `count` outputs from `first` on meet by the tap: `inputs` numbers of each; 0 in padding
   /// and in what is left of the panel.
   void gather(const BFloat16* x, std::int64_t inputs, std::int64_t tap, std::int64_t first,
-              std::int64_t count, const AmxPanel& panel) const {
+              std::int64_t count, const Bf16Panel& panel) const {
     const std::int64_t plane = g_.output_plane();
     const std::int32_t* const met = met_.data() + tap * plane;
     const BFloat16* image = x + first / plane * g_.input_plane() * g_.inputs;
@@ -209,7 +209,7 @@ bool suits(const ConvGeometry& g) {
 
 Kernel make_gathered_conv_weight_grad(KernelRequest& request, TilesUse use) {
   if (!lies_in_bf16_rows(request.input(0)) || !lies_in_bf16_rows(request.input(1)) ||
-      !may_use_amx()) {
+      !multiplies_bf16_faster()) {
     return {};
   }
   const ConvGeometry geometry(request.node(), request.shape(0), request.output().shape,

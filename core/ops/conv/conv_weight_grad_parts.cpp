@@ -15,7 +15,7 @@
 #include "core/ops/kernels/split_product.h"
 #include "core/ops/kernels/workspace.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 #include "core/ops/kernels/panel_block.h"
 
@@ -36,22 +36,22 @@ class RowSplitter {
   void add(const float* row) { rows_[count_++] = row == nullptr ? kZeros : row; }
   /// No more come; fills the last chunk with zeros.
   void close() {
-    while (count_ % kAmxInner != 0) add(nullptr);
+    while (count_ % kBf16Inner != 0) add(nullptr);
   }
 
-  bool has_unit() const { return unit_ < 2 * count_ / kAmxInner; }
+  bool has_unit() const { return unit_ < 2 * count_ / kBf16Inner; }
   static void begin_unit() {}
   template <int i>
   void step() {
     const std::int64_t chunk = unit_ / 2;
     const std::int64_t half = unit_ % 2;
     const auto numbers = [&](int row) {
-      return load<16>(rows_[chunk * kAmxInner + row] + half * kAmxSide);
+      return load<16>(rows_[chunk * kBf16Inner + row] + half * kBf16Side);
     };
     detail::Words parts[kParts];
-    detail::split(numbers(i), numbers(i + kAmxSide), parts, check_);
+    detail::split(numbers(i), numbers(i + kBf16Side), parts, check_);
     unroll<kParts>([&]<int part>() {
-      std::memcpy(to_[chunk][part][half] + i * kAmxSide, &parts[part], sizeof(parts[part]));
+      std::memcpy(to_[chunk][part][half] + i * kBf16Side, &parts[part], sizeof(parts[part]));
     });
   }
   void end_unit() { ++unit_; }

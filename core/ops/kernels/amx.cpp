@@ -27,11 +27,19 @@ bool grants_tiles() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-/// By tiles, and to it in vectors.
-bool computes_bf16() {
+bool has_bf16_tiles() {
   constexpr unsigned kAmxBf16 = 1U << 22;
+  return (CpuId(kFeatures, 0).d & kAmxBf16) != 0;
+}
+
+bool has_bf16_vectors() {
   constexpr unsigned kAvx512Bf16 = 1U << 5;
-  return (CpuId(kFeatures, 0).d & kAmxBf16) != 0 && (CpuId(kFeatures, 1).a & kAvx512Bf16) != 0;
+  return (CpuId(kFeatures, 1).a & kAvx512Bf16) != 0;
+}
+
+bool is_amd() {
+  constexpr unsigned kAuth = 0x68747541;  // of "AuthenticAMD"
+  return CpuId(0, 0).b == kAuth;
 }
 
 }  // namespace
@@ -47,8 +55,14 @@ bool shows_amx_tiles() noexcept {
 }
 
 bool may_use_amx() {
-  static const bool may = claims_amx() && shows_amx_tiles() && computes_bf16() && grants_tiles();
+  static const bool may =
+      claims_amx() && shows_amx_tiles() && has_bf16_tiles() && has_bf16_vectors() && grants_tiles();
   return may;
+}
+
+bool multiplies_bf16_faster() {
+  static const bool does = may_use_amx() || (is_amd() && has_bf16_vectors());
+  return does;
 }
 
 }  // namespace graft
@@ -64,6 +78,9 @@ bool shows_amx_tiles() noexcept {
   return false;
 }
 bool may_use_amx() {
+  return false;
+}
+bool multiplies_bf16_faster() {
   return false;
 }
 

@@ -12,4 +12,8 @@ bool shows_amx_tiles() noexcept;
 /// which the first call asks for.
 bool may_use_amx();
 
+/// Whether kernels multiply bf16 faster than f32: by tiles, or by the instructions of AVX-512 BF16
+/// where these are AMD's. Intel's multiply as many numbers a cycle as those of f32.
+bool multiplies_bf16_faster();
+
 }  // namespace graft

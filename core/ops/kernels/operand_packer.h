@@ -5,7 +5,7 @@
 #include "core/ops/kernels/operand_panels.h"
 #include "core/ops/kernels/transpose.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 
@@ -21,13 +21,13 @@ class OperandPacker {
 
   bool has_unit() const { return unit_ < units_; }
   void begin_unit() {
-    const std::int64_t outer = unit_ % 2 * kAmxSide;
-    const std::int64_t term = unit_ / 2 * kAmxInner;
+    const std::int64_t outer = unit_ % 2 * kBf16Side;
+    const std::int64_t term = unit_ / 2 * kBf16Inner;
     to_ = chunks_[unit_ / 2][0][unit_ % 2];
     from_ = operand_.at(range_.outer + outer, range_.term + term);
     step_ = operand_.step;
-    if (outer + kAmxSide > range_.outers || term + kAmxInner > range_.terms) fill(outer, term);
-    second_ = operand_.is_by_term ? kAmxSide * step_ : kAmxSide;
+    if (outer + kBf16Side > range_.outers || term + kBf16Inner > range_.terms) fill(outer, term);
+    second_ = operand_.is_by_term ? kBf16Side * step_ : kBf16Side;
   }
   template <int i>
   void step() {
@@ -69,7 +69,7 @@ class OperandPacker {
     return is_left ? operand_.factor * v : v;
   }
 
-  Bf16Pair* row_of(int part, int i) const { return to_ + part * kPart + i * kAmxSide; }
+  Bf16Pair* row_of(int part, int i) const { return to_ + part * kPart + i * kBf16Side; }
 
   void turn(int part) const {
     Lanes16 rows[16];
@@ -81,16 +81,16 @@ class OperandPacker {
   /// What there is of a unit at the end, and zeros.
   void fill(std::int64_t outer, std::int64_t term) {
     const std::int64_t outers =
-        std::clamp<std::int64_t>(range_.outers - outer, 0, std::int64_t{kAmxSide});
-    const std::int64_t terms = std::min(kAmxInner, range_.terms - term);
+        std::clamp<std::int64_t>(range_.outers - outer, 0, std::int64_t{kBf16Side});
+    const std::int64_t terms = std::min(kBf16Inner, range_.terms - term);
     const std::int64_t rows = operand_.is_by_term ? terms : outers;
     const std::int64_t columns = operand_.is_by_term ? outers : terms;
-    std::fill_n(filled_, kAmxInner * kAmxInner, 0.0F);
+    std::fill_n(filled_, kBf16Inner * kBf16Inner, 0.0F);
     for (std::int64_t row = 0; row < rows; ++row) {
-      std::copy_n(from_ + row * step_, columns, filled_ + row * kAmxInner);
+      std::copy_n(from_ + row * step_, columns, filled_ + row * kBf16Inner);
     }
     from_ = filled_;
-    step_ = kAmxInner;
+    step_ = kBf16Inner;
   }
 
   PanelOperand operand_;
@@ -103,7 +103,7 @@ class OperandPacker {
   std::int64_t step_ = 0;
   std::int64_t second_ = 0;  ///< from the first numbers of a pair to the second
   Lanes16 check_ = {};
-  float filled_[kAmxInner * kAmxInner];
+  float filled_[kBf16Inner * kBf16Inner];
 };
 
 }  // namespace graft

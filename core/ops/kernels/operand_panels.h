@@ -7,15 +7,15 @@
 #include "core/ops/kernels/amx_tiles.h"
 #include "core/ops/kernels/lanes_math.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 
 inline constexpr int kParts = 3;
 
-inline constexpr std::int64_t kPanelSide = 2 * kAmxSide;  ///< rows of a', or columns of b'
-inline constexpr std::int64_t kPanelTerms = 128;          ///< two panels fill a first cache
-inline constexpr std::int64_t kPanelChunks = kPanelTerms / kAmxInner;
+inline constexpr std::int64_t kPanelSide = 2 * kBf16Side;  ///< rows of a', or columns of b'
+inline constexpr std::int64_t kPanelTerms = 128;           ///< two panels fill a first cache
+inline constexpr std::int64_t kPanelChunks = kPanelTerms / kBf16Inner;
 
 inline std::int64_t panels_of(std::int64_t count) {
   return (count + kPanelSide - 1) / kPanelSide;
@@ -51,10 +51,10 @@ struct PanelRange {
     return {outer, std::min(kPanelSide, count - outer), term,
             std::min(kPanelTerms, all_terms - term)};
   }
-  std::int64_t chunks() const { return (terms + kAmxInner - 1) / kAmxInner; }
+  std::int64_t chunks() const { return (terms + kBf16Inner - 1) / kBf16Inner; }
 };
 
-inline constexpr std::int64_t kTilePairs = kAmxSide * kAmxInner / 2;
+inline constexpr std::int64_t kTilePairs = kBf16Side * kBf16Inner / 2;
 /// Tiles of 32 terms, for each part one of the first and one of the next 16 outers; zeros past the
 /// last. Term i of the 32 makes a pair with term i + 16. A row of a left tile has the pairs of an
 /// outer, a row of a right one a pair of all outers.

@@ -6,7 +6,7 @@
 #include "core/ops/kernels/multiply.h"
 #include "core/ops/kernels/operand_packer.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 
@@ -32,7 +32,7 @@ struct PanelBlock {
 
 namespace detail {
 
-inline constexpr std::int64_t kTileRow = kAmxSide * std::int64_t{sizeof(Bf16Pair)};
+inline constexpr std::int64_t kTileRow = kBf16Side * std::int64_t{sizeof(Bf16Pair)};
 
 /// A tile that need not stay in the first cache.
 template <int tile>
@@ -52,17 +52,17 @@ inline void clear_sums() {
 inline void load_sums(const float* from, std::int64_t step) {
   const std::int64_t bytes = step * std::int64_t{sizeof(float)};
   detail::load_tile<0>(from, bytes);
-  detail::load_tile<1>(from + kAmxSide, bytes);
-  detail::load_tile<2>(from + kAmxSide * step, bytes);
-  detail::load_tile<3>(from + kAmxSide * step + kAmxSide, bytes);
+  detail::load_tile<1>(from + kBf16Side, bytes);
+  detail::load_tile<2>(from + kBf16Side * step, bytes);
+  detail::load_tile<3>(from + kBf16Side * step + kBf16Side, bytes);
 }
 
 inline void store_sums(float* to, std::int64_t step) {
   const std::int64_t bytes = step * std::int64_t{sizeof(float)};
   detail::store_tile<0>(to, bytes);
-  detail::store_tile<1>(to + kAmxSide, bytes);
-  detail::store_tile<2>(to + kAmxSide * step, bytes);
-  detail::store_tile<3>(to + kAmxSide * step + kAmxSide, bytes);
+  detail::store_tile<1>(to + kBf16Side, bytes);
+  detail::store_tile<2>(to + kBf16Side * step, bytes);
+  detail::store_tile<3>(to + kBf16Side * step + kBf16Side, bytes);
 }
 
 /// Adds the product of two chunks to the sums, whose rows the kept one gives with keeps_left. Small

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/ops/kernels/amx_panels.h"
+#include "core/ops/kernels/bf16_panels.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 
@@ -13,7 +13,7 @@ namespace graft {
 /// tiles of every second row lie in one piece.
 class RowPairs {
  public:
-  static constexpr std::int64_t kWidth = 2 * kAmxSide;  ///< pairs from row to row
+  static constexpr std::int64_t kWidth = 2 * kBf16Side;  ///< pairs from row to row
 
   /// Of rows `step` numbers apart, that of place p beginning at `x + p * step`; zeros where p is
   /// negative. places: rows + 1.
@@ -28,8 +28,8 @@ class RowPairs {
       const BFloat16* const next = row_at(places[i + 1]);
       Bf16Pair* const to = pairs + pair_row(rows, i) * kWidth;
       unroll<tiles>([&]<int t>() {
-        const Lanes16 both = detail::pairs_of(row + t * kAmxSide, next + t * kAmxSide);
-        std::memcpy(to + t * kAmxSide, &both, sizeof(both));
+        const Lanes16 both = detail::pairs_of(row + t * kBf16Side, next + t * kBf16Side);
+        std::memcpy(to + t * kBf16Side, &both, sizeof(both));
         Bits bits;
         std::memcpy(&bits, &both, sizeof(bits));
         bits &= kMagnitude;

@@ -8,7 +8,7 @@
 #include "core/ops/kernels/amx.h"
 #include "core/ops/kernels/panel_block.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 namespace {
@@ -38,14 +38,14 @@ void unpack(const OperandPanel& panel, bool is_left, std::int64_t terms, float* 
     return;
   }
   for (std::int64_t term = 0; term < terms; ++term) {
-    const std::int64_t pair = term % kAmxSide;
-    const bool is_second = term % kAmxInner >= kAmxSide;
+    const std::int64_t pair = term % kBf16Side;
+    const bool is_second = term % kBf16Inner >= kBf16Side;
     for (std::int64_t outer = 0; outer < kPanelSide; ++outer, ++to) {
-      const std::int64_t lane = outer % kAmxSide;
-      const std::int64_t place = is_left ? lane * kAmxSide + pair : pair * kAmxSide + lane;
+      const std::int64_t lane = outer % kBf16Side;
+      const std::int64_t place = is_left ? lane * kBf16Side + pair : pair * kBf16Side + lane;
       *to = 0.0F;
       for (int part = 0; part < kParts; ++part) {
-        const Bf16Pair both = panel.chunks[term / kAmxInner][part][outer / kAmxSide][place];
+        const Bf16Pair both = panel.chunks[term / kBf16Inner][part][outer / kBf16Side][place];
         *to += std::bit_cast<float>(is_second ? both & detail::kFirstHalf : both << 16);
       }
     }
@@ -181,8 +181,8 @@ bool may_split() {
 bool suits_split(const ProductSpec& p) {
   constexpr std::int64_t kLeastSide = 48;
   constexpr double kLeastWork = 1 << 18;
-  if (std::min(p.m, p.n) < kLeastSide || p.k < kAmxInner) return false;
-  const std::int64_t filled = (p.k + kAmxInner - 1) / kAmxInner * kAmxInner;
+  if (std::min(p.m, p.n) < kLeastSide || p.k < kBf16Inner) return false;
+  const std::int64_t filled = (p.k + kBf16Inner - 1) / kBf16Inner * kBf16Inner;
   const double work =
       static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   return 2 * filled <= 3 * p.k && work >= kLeastWork && may_split();

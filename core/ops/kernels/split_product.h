@@ -4,7 +4,7 @@
 #include "core/ops/kernels/multiply.h"
 #include "core/ops/kernels/product.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 

@@ -223,6 +223,8 @@ std::vector<Sample> gemm_samples() {
   samples.push_back({"many_terms", {{{150, 70}}, {{150, 51}}, {{70, 51}}}, all});
   samples.push_back({"many_inner", {{{301, 19}}, {{301, 23}}}, flags(true, false)});
   samples.push_back({"many_inner_c", {{{301, 19}}, {{301, 23}}, {{19, 23}}}, flags(true, false)});
+  samples.push_back({"more_inner", {{{517, 32}}, {{517, 80}}}, flags(true, false)});
+  samples.push_back({"more_inner_narrow_b", {{{517, 80}}, {{517, 16}}}, flags(true, false)});
   samples.push_back({"large_b", {{{3, 17}}, {{17, 31000}}, {{31000}}}});
   return samples;
 }

@@ -1,10 +1,11 @@
 #include "core/ops/kernels/split_product.h"
+#include "core/ops/product/matmul_bf16.h"
 #include "core/ops/product/product_start.h"
 #include "core/ops/registry.h"
 
 namespace graft {
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace {
 
@@ -34,6 +35,8 @@ Kernel make_by_parts(KernelRequest& request) {
 void register_matmul_tiles(KernelRegistry& registry) {
   for (const char* op : {"MatMul", "Gemm"}) {
     registry.add({.op = op, .name = "bf16_parts", .make = make_by_parts, .serves_alike = true});
+    registry.add(
+        {.op = op, .name = "bf16_tiles", .make = make_bf16_row_product, .serves_alike = true});
   }
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 /// Those over all steps may be large enough for tiles.
 Product<float> any_product(const ProductSpec& spec) {
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
   if (suits_split(spec)) return split_product(spec);
 #endif
   return onednn_product(spec);

@@ -3,7 +3,7 @@
 
 namespace graft {
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace {
 

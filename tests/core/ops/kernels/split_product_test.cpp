@@ -13,7 +13,7 @@
 #include "core/tensor/tensor.h"
 #include "tests/core/ops/kernels/product_case.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 namespace {

@@ -1,12 +1,12 @@
-// As tiled_attention_forward.cpp, of bf16: scores = k q^T and y^T += v^T p by the processor's
-// tiles.
-#include "core/ops/attention/attention_amx.h"
+// As tiled_attention_forward.cpp, of bf16: scores = k q^T and y^T += v^T p by tiles
+// (bf16_product.h).
+#include "core/ops/attention/attention_bf16.h"
 #include "core/ops/attention/tiled_attention.h"
 #include "core/ops/kernels/workspace.h"
 
 namespace graft {
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace {
 
@@ -17,9 +17,9 @@ constexpr std::int64_t kTileKeys = 96;
 /// Scratch memory of a thread. Offsets in bytes.
 struct Scratch {
   explicit Scratch(const AttentionGeometry& n)
-      : depth(amx_padded(n.depth)),
-        value_depth(amx_padded(n.value_depth)),
-        keys(amx_padded(n.keys)),
+      : depth(bf16_padded(n.depth)),
+        value_depth(bf16_padded(n.value_depth)),
+        keys(bf16_padded(n.keys)),
         tile_keys(std::min(kTileKeys, keys)) {
     WorkspaceLayout layout;
     q = layout.reserve<BFloat16>(depth * kTileQueries);
@@ -148,9 +148,9 @@ class Problem {
   }
 
   void take_keys(const TileRows& rows, std::int64_t first, std::int64_t keys, Running& running) {
-    const std::int64_t score_rows = amx_padded(keys);
-    amx_product<false>(k_.from_row(first), {q_pairs_, kTileQueries}, score_rows / kAmxSide,
-                       rows.vectors(), {k_.width / kAmxInner}, scores_, kTileQueries);
+    const std::int64_t score_rows = bf16_padded(keys);
+    bf16_product<false>(k_.from_row(first), {q_pairs_, kTileQueries}, score_rows / kBf16Side,
+                        rows.vectors(), terms_of(n_.depth), scores_, kTileQueries);
     const float* bias = nullptr;
     if (n_.has_bias) {
       bias = args_.input<float>(kAttentionBias) + n_.bias.offset(index_) +
@@ -169,17 +169,17 @@ class Problem {
         store(y, load<16>(y) * load<16>(keep + i));
       }
     }
-    amx_product<true>(columns_from_row(v_columns_, v_, first), {p_pairs_, kTileQueries},
-                      amx_tiles(n_.value_depth), rows.vectors(), {score_rows / kAmxInner}, y_,
-                      kTileQueries);
+    bf16_product<true>(columns_from_row(v_columns_, v_, first), {p_pairs_, kTileQueries},
+                       bf16_tiles(n_.value_depth), rows.vectors(), {score_rows / kBf16Inner}, y_,
+                       kTileQueries);
   }
 
   const AttentionGeometry& n_;
   const KernelArgs& args_;
   std::int64_t index_;
-  AmxPanel q_;
-  AmxPanel k_;
-  AmxPanel v_;
+  Bf16Panel q_;
+  Bf16Panel k_;
+  Bf16Panel v_;
   Bf16Pair* q_pairs_;
   BFloat16* v_columns_;
   float* scores_;
@@ -189,8 +189,8 @@ class Problem {
 
 }  // namespace
 
-Kernel make_attention_by_amx(KernelRequest& request) {
-  if (!fits_amx(request)) return {};
+Kernel make_bf16_attention(KernelRequest& request) {
+  if (!fits_bf16(request)) return {};
   const AttentionGeometry n(request, kAttentionBias);
   const std::int64_t blocks = (n.queries + kTileQueries - 1) / kTileQueries;
   const Pieces pieces(checked_multiply(n.problems, blocks), n.multiply_adds());
@@ -215,7 +215,7 @@ Kernel make_attention_by_amx(KernelRequest& request) {
 
 #else
 
-Kernel make_attention_by_amx(KernelRequest& /*request*/) {
+Kernel make_bf16_attention(KernelRequest& /*request*/) {
   return {};
 }
 

@@ -1,14 +1,14 @@
 #pragma once
 
-// Attention of bf16 whose products are made by the processor's tiles. Scores and their gradients
+// Attention of bf16 whose products are made by tiles (bf16_product.h). Scores and their gradients
 // are f32 in between, [key][query] as in attention_tile.h; probabilities and gradients of scores
 // are rounded to bf16 for the products that they enter.
 #include "core/ops/attention/attention_passes.h"
 #include "core/ops/kernels/amx.h"
-#include "core/ops/kernels/amx_panels.h"
+#include "core/ops/kernels/bf16_panels.h"
 #include "core/ops/kernels/kernel_dtypes.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 #include <immintrin.h>
 
 namespace graft {
@@ -50,13 +50,13 @@ inline float finish_scores(const AttentionGeometry& n, const float* bias, const 
 }
 
 /// Tiles that hold so many rows or columns of a result.
-inline std::int64_t amx_tiles(std::int64_t count) {
-  return (count + kAmxSide - 1) / kAmxSide;
+inline std::int64_t bf16_tiles(std::int64_t count) {
+  return (count + kBf16Side - 1) / kBf16Side;
 }
 
 /// Whether the kernel takes these operands: q, k, v of bf16, a bias of f32.
-inline bool fits_amx(const KernelRequest& request) {
-  return is_kernel_dtype<BFloat16>(request.dtype()) && may_use_amx();
+inline bool fits_bf16(const KernelRequest& request) {
+  return is_kernel_dtype<BFloat16>(request.dtype()) && multiplies_bf16_faster();
 }
 
 }  // namespace graft

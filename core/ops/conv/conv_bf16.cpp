@@ -1,7 +1,7 @@
-// Convolutions of bf16, and their input gradients, by the processor's tiles (AMX), for small
+// Convolutions of bf16, and their input gradients, by tiles (bf16_product.h), for small
 // images. Targets that meet sources by the same taps (ConvPattern) are multiplied 32 at a time, so
 // that neither padding nor the ends of short rows are; oneDNN fills each row up to 16. What they
-// meet is gathered. Start at ConvByAmx::run_task.
+// meet is gathered. Start at Bf16Conv::run_task.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -12,19 +12,19 @@
 #include "core/ops/conv/conv_rows.h"
 #include "core/ops/conv/conv_tiles.h"
 #include "core/ops/kernels/amx.h"
-#include "core/ops/kernels/amx_panels.h"
+#include "core/ops/kernels/bf16_panels.h"
 #include "core/ops/kernels/pieces.h"
 #include "core/ops/kernels/transpose.h"
 #include "core/ops/kernels/workspace.h"
 
 namespace graft {
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace {
 
 constexpr std::int64_t kWidth = 64;  ///< targets of a block: what is gathered serves all of them
-constexpr std::int64_t kRows = 2 * kAmxSide;
+constexpr std::int64_t kRows = 2 * kBf16Side;
 
 /// Where a weight's numbers lie, tap after tap.
 struct WeightSteps {
@@ -32,16 +32,16 @@ struct WeightSteps {
   std::int64_t target;
 };
 
-class ConvByAmx {
+class Bf16Conv {
  public:
-  ConvByAmx(KernelRequest& request, const ConvGeometry& geometry, ConvDirection direction)
+  Bf16Conv(KernelRequest& request, const ConvGeometry& geometry, ConvDirection direction)
       : g_(geometry),
         is_forward_(direction == ConvDirection::forward),
         sources_(is_forward_ ? g_.inputs : g_.outputs),
         targets_(is_forward_ ? g_.outputs : g_.inputs),
         steps_(is_forward_ ? WeightSteps{g_.taps(), g_.inputs * g_.taps()}
                            : WeightSteps{g_.inputs * g_.taps(), g_.taps()}),
-        chunks_(sources_ / kAmxInner),
+        chunks_(sources_ / kBf16Inner),
         blocks_((targets_ + kWidth - 1) / kWidth),
         patterns_(find(direction)),
         parts_(even_parts(blocks_, most_rows() / kRows)),
@@ -100,14 +100,14 @@ class ConvByAmx {
     const BFloat16* const all = args.input<BFloat16>(1);
     const std::int64_t taps = g_.taps();
     Bf16Pair* const to = weight(args, piece);
-    for (std::int64_t tap = 0; tap < taps; tap += kAmxSide) {
-      const std::int64_t some = std::min(kAmxSide, taps - tap);
+    for (std::int64_t tap = 0; tap < taps; tap += kBf16Side) {
+      const std::int64_t some = std::min(kBf16Side, taps - tap);
       for (std::int64_t source = 0; source < sources_; source += 2) {
-        for (std::int64_t i = 0; i < width_of(first); i += kAmxSide) {
+        for (std::int64_t i = 0; i < width_of(first); i += kBf16Side) {
           const BFloat16* const from =
               all + source * steps_.source + (first + i) * steps_.target + tap;
-          Lanes16 block[kAmxSide];
-          for (std::int64_t t = 0; t < kAmxSide; ++t) {
+          Lanes16 block[kBf16Side];
+          for (std::int64_t t = 0; t < kBf16Side; ++t) {
             block[t] = taps_of(from + t * steps_.target, all);
           }
           transpose(block);
@@ -125,9 +125,9 @@ class ConvByAmx {
   Lanes16 taps_of(const BFloat16* from, const BFloat16* all) const {
     const std::int64_t size = g_.inputs * g_.outputs * g_.taps();
     const std::int64_t left = size - (from + steps_.source - all);
-    if (left >= kAmxSide) return detail::pairs_of(from, from + steps_.source);
-    BFloat16 first[kAmxSide] = {};
-    BFloat16 second[kAmxSide] = {};
+    if (left >= kBf16Side) return detail::pairs_of(from, from + steps_.source);
+    BFloat16 first[kBf16Side] = {};
+    BFloat16 second[kBf16Side] = {};
     std::copy_n(from, left, first);
     std::copy_n(from + steps_.source, left, second);
     return detail::pairs_of(first, second);
@@ -156,9 +156,9 @@ class ConvByAmx {
       rows[r] = sources + at(places, std::min(r, std::ssize(places) - 1)).source;
     }
     for (const TapShift& tap : taps) {
-      for (std::int64_t c = 0; c < sources_; c += kAmxInner) {
+      for (std::int64_t c = 0; c < sources_; c += kBf16Inner) {
         for (const BFloat16* const row : rows) {
-          to = std::copy_n(row + tap.shift + c, kAmxInner, to);
+          to = std::copy_n(row + tap.shift + c, kBf16Inner, to);
         }
       }
     }
@@ -169,17 +169,17 @@ class ConvByAmx {
                 const BFloat16* gathered) const {
     const std::int64_t width = width_of(target);
     alignas(64) float sums[kRows * kWidth];
-    const AmxTerms terms{.chunks = chunks_,
-                         .times = std::ssize(pattern.taps),
-                         .a_step = sources_ * kRows,
-                         .b_offsets = pattern.weights.data()};
-    amx_product<false>({gathered, kAmxInner, kAmxInner * kRows}, {weight(args, piece), kWidth},
-                       kRows / kAmxSide, width / kAmxSide, terms, sums, kWidth);
+    const Bf16Terms terms{.chunks = chunks_,
+                          .times = std::ssize(pattern.taps),
+                          .a_step = sources_ * kRows,
+                          .b_offsets = pattern.weights.data()};
+    bf16_product<false>({gathered, kBf16Inner, kBf16Inner * kRows}, {weight(args, piece), kWidth},
+                        kRows / kBf16Side, width / kBf16Side, terms, sums, kWidth);
     const BFloat16* const bias = is_forward_ ? args.input<BFloat16>(2) : nullptr;
     const float* from = sums;
     for (const ConvPlace& place : places) {
       BFloat16* const to = args.output<BFloat16>() + place.target + target;
-      for (std::int64_t i = 0; i < width; i += kAmxSide) {
+      for (std::int64_t i = 0; i < width; i += kBf16Side) {
         Lanes16 sum = load<16>(from + i);
         if (bias != nullptr) sum += load<16>(bias + target + i);
         store(to + i, sum);
@@ -214,7 +214,7 @@ bool suits(const ConvGeometry& g, std::int64_t sources, std::int64_t targets, co
   const std::int64_t length = is_forward ? row.output : row.input / row.stride;
   const std::int64_t plane = std::max(g.input_plane(), g.output_plane());
   return g.groups == 1 && g.rank <= 3 && g.taps() > 1 && row_count(g) > 0 && g.input_plane() > 0 &&
-         length <= kLongestRow && sources % kAmxInner == 0 && targets % kAmxSide == 0 &&
+         length <= kLongestRow && sources % kBf16Inner == 0 && targets % kBf16Side == 0 &&
          g.taps() <= kMostTerms / sources &&
          std::max(sources, targets) <= kMostOffset / plane / g.batch;
 }
@@ -222,7 +222,7 @@ bool suits(const ConvGeometry& g, std::int64_t sources, std::int64_t targets, co
 Kernel make(KernelRequest& request, ConvDirection direction) {
   const bool is_forward = direction == ConvDirection::forward;
   if (!lies_in_bf16_rows(request.input(0)) || !lies_in_bf16_rows(request.output()) ||
-      !may_use_amx() || (!is_forward && request.has_input(2))) {
+      !multiplies_bf16_faster() || (!is_forward && request.has_input(2))) {
     return {};
   }
   const Shape& x = is_forward ? request.shape(0) : request.output().shape;
@@ -231,26 +231,26 @@ Kernel make(KernelRequest& request, ConvDirection direction) {
   const std::int64_t sources = is_forward ? g.inputs : g.outputs;
   const std::int64_t targets = is_forward ? g.outputs : g.inputs;
   if (!suits(g, sources, targets, g.axes[2], direction)) return {};
-  return ConvByAmx(request, g, direction);
+  return Bf16Conv(request, g, direction);
 }
 
 }  // namespace
 
-Kernel make_conv_by_amx(KernelRequest& request) {
+Kernel make_bf16_conv(KernelRequest& request) {
   return make(request, ConvDirection::forward);
 }
 
-Kernel make_conv_input_grad_by_amx(KernelRequest& request) {
+Kernel make_bf16_conv_input_grad(KernelRequest& request) {
   return make(request, ConvDirection::input_grad);
 }
 
 #else
 
-Kernel make_conv_by_amx(KernelRequest& /*request*/) {
+Kernel make_bf16_conv(KernelRequest& /*request*/) {
   return {};
 }
 
-Kernel make_conv_input_grad_by_amx(KernelRequest& /*request*/) {
+Kernel make_bf16_conv_input_grad(KernelRequest& /*request*/) {
   return {};
 }
 

@@ -1,34 +1,41 @@
 #pragma once
 
-// Rows of bf16 in the orders that products by tiles read (amx_tiles.h).
+// Rows of bf16 in the orders that their products read (bf16_product.h).
 #include <algorithm>
 #include <cstring>
 
-#include "core/ops/kernels/amx_tiles.h"
+#include "core/ops/kernels/bf16_product.h"
 #include "core/ops/kernels/transpose.h"
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace graft {
 
 /// What whole chunks of 32 make of a length.
-inline std::int64_t amx_padded(std::int64_t length) {
-  return (length + kAmxInner - 1) / kAmxInner * kAmxInner;
+inline std::int64_t bf16_padded(std::int64_t length) {
+  return (length + kBf16Inner - 1) / kBf16Inner * kBf16Inner;
+}
+
+/// The sums over so many numbers, the last chunk of them filled up with zeros.
+inline Bf16Terms terms_of(std::int64_t length) {
+  const std::int64_t chunks = bf16_padded(length) / kBf16Inner;
+  const std::int64_t last = length - (chunks - 1) * kBf16Inner;
+  return {.chunks = chunks, .last = last + last % 2};
 }
 
 /// Rows of bf16 that follow one another: whole chunks of them and of columns, 0 where there is
 /// nothing. What other orders are made of, and as it is the left side of a product.
-struct AmxPanel {
+struct Bf16Panel {
   BFloat16* data;
   std::int64_t rows;
   std::int64_t width;
 
-  AmxRows from_row(std::int64_t row) const { return {data + row * width, width}; }
+  Bf16Rows from_row(std::int64_t row) const { return {data + row * width, width}; }
 };
 
 /// Fills the panel with `rows` rows x of so many columns, `step` apart.
 inline void fill_panel(const BFloat16* x, std::int64_t step, std::int64_t rows,
-                       std::int64_t columns, const AmxPanel& panel) {
+                       std::int64_t columns, const Bf16Panel& panel) {
   for (std::int64_t r = 0; r < rows; ++r) {
     BFloat16* const to = panel.data + r * panel.width;
     std::copy_n(x + r * step, columns, to);
@@ -58,7 +65,7 @@ inline Lanes16 pairs_of(const BFloat16* first, const BFloat16* second) {
 }  // namespace detail
 
 /// Sums over rows, from the right: [rows / 2][width] pairs.
-inline void pack_row_pairs(const AmxPanel& panel, Bf16Pair* pairs) {
+inline void pack_row_pairs(const Bf16Panel& panel, Bf16Pair* pairs) {
   for (std::int64_t r = 0; r < panel.rows; r += 2) {
     const BFloat16* const row = panel.data + r * panel.width;
     for (std::int64_t c = 0; c < panel.width; c += 16) {
@@ -69,7 +76,7 @@ inline void pack_row_pairs(const AmxPanel& panel, Bf16Pair* pairs) {
 }
 
 /// Sums over columns, from the right: [width / 2][rows] pairs.
-inline void pack_column_pairs(const AmxPanel& panel, Bf16Pair* pairs) {
+inline void pack_column_pairs(const Bf16Panel& panel, Bf16Pair* pairs) {
   for (std::int64_t r = 0; r < panel.rows; r += 16) {
     for (std::int64_t c = 0; c < panel.width; c += 32) {
       Lanes16 block[16];
@@ -86,8 +93,8 @@ inline void pack_column_pairs(const AmxPanel& panel, Bf16Pair* pairs) {
 
 /// Sums over rows, from the left: columns become rows, of 32 numbers at a time:
 /// [rows / 32][width][32].
-inline void pack_columns(const AmxPanel& panel, BFloat16* columns) {
-  for (std::int64_t r = 0; r < panel.rows; r += kAmxInner) {
+inline void pack_columns(const Bf16Panel& panel, BFloat16* columns) {
+  for (std::int64_t r = 0; r < panel.rows; r += kBf16Inner) {
     for (std::int64_t c = 0; c < panel.width; c += 16) {
       Lanes16 block[16];
       unroll<16>([&]<int i>() {
@@ -96,7 +103,7 @@ inline void pack_columns(const AmxPanel& panel, BFloat16* columns) {
       });
       transpose(block);
       unroll<16>([&]<int i>() {
-        std::memcpy(static_cast<void*>(columns + r * panel.width + (c + i) * kAmxInner), &block[i],
+        std::memcpy(static_cast<void*>(columns + r * panel.width + (c + i) * kBf16Inner), &block[i],
                     sizeof(block[i]));
       });
     }
@@ -105,28 +112,29 @@ inline void pack_columns(const AmxPanel& panel, BFloat16* columns) {
 
 /// The same of some columns of 32 rows that lie anywhere, or are null for zeros, and have at least
 /// 16 columns, the last of which is `last` - 1; in whole vectors: [columns][32].
-inline void pack_columns(const BFloat16* const (&rows)[kAmxInner], std::int64_t first,
+inline void pack_columns(const BFloat16* const (&rows)[kBf16Inner], std::int64_t first,
                          std::int64_t last, BFloat16* to) {
-  static constexpr BFloat16 kNothing[kAmxSide] = {};
-  for (std::int64_t c = first; c < last; c += kAmxSide, to += kAmxSide * kAmxInner) {
+  static constexpr BFloat16 kNothing[kBf16Side] = {};
+  for (std::int64_t c = first; c < last; c += kBf16Side, to += kBf16Side * kBf16Inner) {
     // The last vector has columns of the one before, too.
-    const std::int64_t from = std::min(c, last - kAmxSide);
+    const std::int64_t from = std::min(c, last - kBf16Side);
     const auto part = [&](int i) { return rows[i] == nullptr ? kNothing : rows[i] + from; };
     Lanes16 block[16];
     unroll<16>([&]<int i>() { block[i] = detail::pairs_of(part(2 * i), part(2 * i + 1)); });
     transpose(block);
     const std::int64_t twice = c - from;
     unroll<16>([&]<int i>() {
-      void* const column = to + (i - twice) * kAmxInner;
+      void* const column = to + (i - twice) * kBf16Inner;
       if (i >= twice) std::memcpy(column, &block[i], sizeof(block[i]));
     });
-    std::fill_n(to + (kAmxSide - twice) * kAmxInner, twice * kAmxInner, BFloat16());
+    std::fill_n(to + (kBf16Side - twice) * kBf16Inner, twice * kBf16Inner, BFloat16());
   }
 }
 
 /// The rows of `pack_columns` from chunk `row` / 32 on.
-inline AmxRows columns_from_row(const BFloat16* columns, const AmxPanel& panel, std::int64_t row) {
-  return {columns + row * panel.width, kAmxInner, panel.width * kAmxInner};
+inline Bf16Rows columns_from_row(const BFloat16* columns, const Bf16Panel& panel,
+                                 std::int64_t row) {
+  return {columns + row * panel.width, kBf16Inner, panel.width * kBf16Inner};
 }
 
 }  // namespace graft

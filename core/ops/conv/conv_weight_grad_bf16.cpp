@@ -1,7 +1,7 @@
-// Weight gradients of convolutions of bf16 by the processor's tiles (AMX). Positions of an image
+// Weight gradients of convolutions of bf16 by tiles (bf16_product.h). Positions of an image
 // are ordered so that each tap is a shift (ConvTerms): rows of x, brought into pairs once, serve
 // all taps, each from another row on. What the terms in between would add is zero times a number of
-// x, so that where x is not finite another kernel computes. Start at WeightGradByAmx::run_task.
+// x, so that where x is not finite another kernel computes. Start at Bf16WeightGrad::run_task.
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 #include "core/ops/conv/conv_terms.h"
 #include "core/ops/conv/conv_tiles.h"
 #include "core/ops/kernels/amx.h"
-#include "core/ops/kernels/amx_panels.h"
+#include "core/ops/kernels/bf16_panels.h"
 #include "core/ops/kernels/column_sums.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/kernel_dtypes.h"
@@ -24,14 +24,14 @@
 
 namespace graft {
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace {
 
 constexpr std::int64_t kWidth = RowPairs::kWidth;  ///< columns of a task
 /// Chunks of terms at a time: their pairs and dy's rows lie in a first cache.
 constexpr std::int64_t kChunks = 8;
-static_assert(ConvTerms::kChunk == kAmxInner);
+static_assert(ConvTerms::kChunk == kBf16Inner);
 
 std::int64_t pieces_of(std::int64_t length, std::int64_t piece) {
   return (length + piece - 1) / piece;
@@ -44,7 +44,7 @@ struct Task {
   std::int64_t first_output;
   std::int64_t outputs;
 
-  std::int64_t tiles() const { return pieces_of(columns, kAmxSide); }
+  std::int64_t tiles() const { return pieces_of(columns, kBf16Side); }
 };
 
 /// Rounds sums, [outputs / side][taps][side][columns], to dw [output][input][tap].
@@ -92,11 +92,11 @@ class Rounding {
   std::vector<std::int64_t> taps_{};  ///< in the order of their sums
 };
 
-class WeightGradByAmx {
+class Bf16WeightGrad {
  public:
   /// `plain` computes what is not finite, in so many bytes of workspace.
-  WeightGradByAmx(KernelRequest& request, const ConvGeometry& geometry, RowTaps row_taps,
-                  Kernel plain)
+  Bf16WeightGrad(KernelRequest& request, const ConvGeometry& geometry, RowTaps row_taps,
+                 Kernel plain)
       : g_(geometry),
         plain_(std::move(plain)),
         terms_(g_, row_taps),
@@ -112,8 +112,8 @@ class WeightGradByAmx {
         chunks_(pieces_of(terms_.chunks(), pieces_of(terms_.chunks(), kChunks))),
         column_sums_(row_count(g_), g_.outputs),
         has_bias_(request.has_output(1)) {
-    const std::int64_t shifts = terms_.places() - terms_.chunks() * kAmxInner;
-    pairs_size_ = (chunks_ * kAmxInner + shifts) * kWidth;
+    const std::int64_t shifts = terms_.places() - terms_.chunks() * kBf16Inner;
+    pairs_size_ = (chunks_ * kBf16Inner + shifts) * kWidth;
     const std::int64_t most_outputs = pieces_of(sides(), parts_) * dy_terms_.side();
     sums_size_ = checked_multiply(rounding_.taps() * kWidth, most_outputs);
     WorkspaceLayout layout;
@@ -213,7 +213,7 @@ class WeightGradByAmx {
     std::int64_t list = 0;
     for (const ConvTerms::List& meets : terms_.lists()) {
       Bf16Pair* const to = pairs(now, list++);
-      const std::int32_t* const places = meets.places.data() + now.chunk * kAmxInner;
+      const std::int32_t* const places = meets.places.data() + now.chunk * kBf16Inner;
       for (std::int64_t i = 0; i < now.images; ++i) {
         const BFloat16* const from = (pads() ? padded(now, i) : image(now, i)) + task.first_column;
         with_count<2>(task.tiles(), [&]<int tiles>() {
@@ -225,19 +225,22 @@ class WeightGradByAmx {
 
   /// Sums: [outputs / side][taps][side][columns].
   void multiply(const Stretch& now, const Task& task, float* sums) const {
-    const AmxTerms terms{now.chunks, now.images, dy_terms_.image_size(), pairs_size_};
+    Bf16Terms terms{now.chunks, now.images, dy_terms_.image_size(), pairs_size_};
+    if (now.chunk + now.chunks == terms_.chunks()) {
+      terms.last = (terms_.last_terms() + 1) / 2 * 2;
+    }
     const std::int64_t side = dy_terms_.side();
     for (std::int64_t output = 0; output < task.outputs; output += side) {
-      const AmxRows dy{workspace_at<BFloat16>(now.args, dy_) +
-                           dy_terms_.offset(task.first_output + output, now.image, now.chunk),
-                       kAmxInner, dy_terms_.chunk_size()};
+      const Bf16Rows dy{workspace_at<BFloat16>(now.args, dy_) +
+                            dy_terms_.offset(task.first_output + output, now.image, now.chunk),
+                        kBf16Inner, dy_terms_.chunk_size()};
       std::int64_t list = 0;
       for (const ConvTerms::List& meets : terms_.lists()) {
         const Bf16Pair* const x = pairs(now, list++);
         for (const ConvTerms::Tap& tap : meets.taps) {
           const std::int64_t row = RowPairs::pair_row(rows_of(now), tap.shift);
-          amx_product<true>(dy, {x + row * kWidth, kWidth}, side / kAmxSide, task.tiles(), terms,
-                            sums, kWidth);
+          bf16_product<true>(dy, {x + row * kWidth, kWidth}, side / kBf16Side, task.tiles(), terms,
+                             sums, kWidth);
           sums += side * kWidth;
         }
       }
@@ -246,7 +249,7 @@ class WeightGradByAmx {
 
   /// Those whose pairs are asked for.
   std::int64_t rows_of(const Stretch& now) const {
-    return now.chunks * kAmxInner + terms_.places() - 1 - terms_.chunks() * kAmxInner;
+    return now.chunks * kBf16Inner + terms_.places() - 1 - terms_.chunks() * kBf16Inner;
   }
 
   ConvGeometry g_;
@@ -275,16 +278,20 @@ class WeightGradByAmx {
   std::size_t bias_sums_ = 0;
 };
 
-/// Cycles for an image: some 16 a product of tiles and 100 for 32 rows of pairs.
+/// Cycles for an image: a product of tiles, and some 100 for 32 rows of pairs.
 double cost(const ConvGeometry& g, const ConvTerms& terms, std::int64_t columns) {
-  constexpr double kProduct = 16;
+  const double product = may_use_amx() ? 16 : 128;
   constexpr double kRows = 100;
-  const double outputs = static_cast<double>(pieces_of(g.outputs, kAmxSide));
+  const double outputs = static_cast<double>(pieces_of(g.outputs, kBf16Side));
   double cycles = 0;
   for (const ConvTerms::List& list : terms.lists()) {
-    cycles += kProduct * outputs * static_cast<double>(list.taps.size()) + kRows;
+    cycles += product * outputs * static_cast<double>(list.taps.size()) + kRows;
   }
-  return cycles * static_cast<double>(terms.chunks() * pieces_of(columns, kAmxSide));
+  return cycles * static_cast<double>(terms.chunks() * pieces_of(columns, kBf16Side));
+}
+
+std::int64_t columns_of(const ConvGeometry& g, RowTaps row_taps) {
+  return row_taps == RowTaps::as_columns ? g.axes[2].kernel * g.inputs : g.inputs;
 }
 
 /// The cheapest way to tell taps apart; none where channels or terms suit none.
@@ -293,9 +300,8 @@ std::optional<RowTaps> best_row_taps(const ConvGeometry& g) {
   double least = 0;
   for (const RowTaps way : {RowTaps::shifted, RowTaps::apart, RowTaps::as_columns}) {
     const bool joins = way == RowTaps::as_columns;
-    if ((!joins && g.inputs % kAmxSide != 0) || !ConvTerms::suit(g, way)) continue;
-    const std::int64_t columns = joins ? g.axes[2].kernel * g.inputs : g.inputs;
-    const double cycles = cost(g, ConvTerms(g, way), columns);
+    if ((!joins && g.inputs % kBf16Side != 0) || !ConvTerms::suit(g, way)) continue;
+    const double cycles = cost(g, ConvTerms(g, way), columns_of(g, way));
     if (best && cycles >= least) continue;
     best = way;
     least = cycles;
@@ -303,11 +309,28 @@ std::optional<RowTaps> best_row_taps(const ConvGeometry& g) {
   return best;
 }
 
+/// By registers: whether it is faster than oneDNN, which multiplies with no padding but that of
+/// short rows. What is multiplied here has the rest of the last tiles and terms, too.
+bool suits_registers(const ConvGeometry& g, RowTaps row_taps) {
+  constexpr std::int64_t kShortRow = 12;
+  constexpr double kShareOfShortRows = 0.5;
+  constexpr double kShareOfLongRows = 0.9;
+  const ConvTerms terms(g, row_taps);
+  const auto share = [](std::int64_t count, std::int64_t piece) {
+    return static_cast<double>(count) / static_cast<double>(pieces_of(count, piece) * piece);
+  };
+  const double positions =
+      static_cast<double>(g.output_plane()) / static_cast<double>(terms.chunks() * kBf16Inner);
+  const double used = positions * share(g.outputs, TermsOfDy(g, terms).side()) *
+                      share(columns_of(g, row_taps), kBf16Side);
+  return used >= (g.axes[2].output <= kShortRow ? kShareOfShortRows : kShareOfLongRows);
+}
+
 }  // namespace
 
-Kernel make_conv_weight_grad_by_amx(KernelRequest& request) {
+Kernel make_bf16_conv_weight_grad(KernelRequest& request) {
   if (!lies_in_bf16_rows(request.input(0)) || !lies_in_bf16_rows(request.input(1)) ||
-      !may_use_amx()) {
+      !multiplies_bf16_faster()) {
     return {};
   }
   const ConvGeometry geometry(request.node(), request.shape(0), request.output().shape,
@@ -317,13 +340,13 @@ Kernel make_conv_weight_grad_by_amx(KernelRequest& request) {
   Kernel plain = make_gathered_conv_weight_grad(request, TilesUse::anywhere);
   if (!plain) return {};
   const std::optional<RowTaps> row_taps = best_row_taps(geometry);
-  if (!row_taps) return {};
-  return WeightGradByAmx(request, geometry, *row_taps, std::move(plain));
+  if (!row_taps || !(may_use_amx() || suits_registers(geometry, *row_taps))) return {};
+  return Bf16WeightGrad(request, geometry, *row_taps, std::move(plain));
 }
 
 #else
 
-Kernel make_conv_weight_grad_by_amx(KernelRequest& /*request*/) {
+Kernel make_bf16_conv_weight_grad(KernelRequest& /*request*/) {
   return {};
 }
 

@@ -1,27 +1,27 @@
-// As tiled_attention_backward.cpp, of bf16: all products by the processor's tiles, with p and ds
-// rounded for those that sum over queries (rows) or over keys (pairs of them).
-#include "core/ops/attention/attention_amx.h"
+// As tiled_attention_backward.cpp, of bf16: all products by tiles (bf16_product.h), with p and
+// ds rounded for those that sum over queries (rows) or over keys (pairs of them).
+#include "core/ops/attention/attention_bf16.h"
 #include "core/ops/attention/tiled_attention.h"
 #include "core/ops/kernels/convert_floats.h"
 #include "core/ops/kernels/workspace.h"
 
 namespace graft {
 
-#if defined(GRAFT_HAS_AMX_TILES)
+#if defined(GRAFT_HAS_BF16_PRODUCTS)
 
 namespace {
 
 /// Keys of a tile: one chunk, so that what is made for it and all that it reads of the queries fit
 /// in a first-level cache of 48 KiB at a depth of 16.
-constexpr std::int64_t kTileKeys = kAmxInner;
+constexpr std::int64_t kTileKeys = kBf16Inner;
 
 /// How problems are cut, and the scratch memory of a thread. Offsets in bytes.
 struct Cut {
   explicit Cut(const AttentionGeometry& n)
       : ranges(n, kTileKeys),
-        keys(amx_padded(std::min(ranges.keys, n.keys))),
-        depth(amx_padded(n.depth)),
-        value_depth(amx_padded(n.value_depth)) {
+        keys(bf16_padded(std::min(ranges.keys, n.keys))),
+        depth(bf16_padded(n.depth)),
+        value_depth(bf16_padded(n.value_depth)) {
     WorkspaceLayout layout;
     const auto panel = [&](std::int64_t rows, std::int64_t width) {
       return layout.reserve<BFloat16>(checked_multiply(rows, width));
@@ -189,30 +189,31 @@ class KeyRange {
   }
 
   void take_tile(const TileRows& rows, std::int64_t first, std::int64_t keys) {
-    constexpr std::int64_t kKeyTiles = kTileKeys / kAmxSide;
-    const std::int64_t queries = amx_padded(rows.count);
-    const std::int64_t query_tiles = queries / kAmxSide;
-    const std::int64_t query_chunks = queries / kAmxInner;
-    amx_product<false>(k_.from_row(first), {q_columns_, kTileQueries}, kKeyTiles, query_tiles,
-                       {k_.width / kAmxInner}, p_, kTileQueries);
-    amx_product<false>(v_.from_row(first), {dy_columns_, kTileQueries}, kKeyTiles, query_tiles,
-                       {v_.width / kAmxInner}, ds_, kTileQueries);
+    constexpr std::int64_t kKeyTiles = kTileKeys / kBf16Side;
+    const std::int64_t queries = bf16_padded(rows.count);
+    const std::int64_t query_tiles = queries / kBf16Side;
+    const std::int64_t query_chunks = queries / kBf16Inner;
+    bf16_product<false>(k_.from_row(first), {q_columns_, kTileQueries}, kKeyTiles, query_tiles,
+                        terms_of(n_.depth), p_, kTileQueries);
+    bf16_product<false>(v_.from_row(first), {dy_columns_, kTileQueries}, kKeyTiles, query_tiles,
+                        terms_of(n_.value_depth), ds_, kTileQueries);
     const float* bias = nullptr;
     if (n_.has_bias) {
       bias = args_.input<float>(kAttentionGradBias) + n_.bias.offset(problem_) +
              rows.first * n_.bias.query_step + (first_ + first) * n_.bias.key_step;
     }
     const float factor = finish_scores(n_, bias, rows, keys, kTileKeys, p_);
-    for (std::int64_t i = 0; i < queries; i += kAmxInner) {
+    for (std::int64_t i = 0; i < queries; i += kBf16Inner) {
       differentiate_queries(factor, sums_.log_sum + i, sums_.share + i, p_ + i, ds_ + i,
                             {rounded_.p + i, rounded_.ds + i, rounded_.ds_pairs + i});
     }
-    amx_product<true>({rounded_.p, kTileQueries}, {dy_rows_, v_.width}, kKeyTiles,
-                      amx_tiles(n_.value_depth), {query_chunks}, dv_ + first * v_.width, v_.width);
-    amx_product<true>({rounded_.ds, kTileQueries}, {q_rows_, k_.width}, kKeyTiles,
-                      amx_tiles(n_.depth), {query_chunks}, dk_ + first * k_.width, k_.width);
-    amx_product<true>(columns_from_row(k_columns_, k_, first), {rounded_.ds_pairs, kTileQueries},
-                      amx_tiles(n_.depth), query_tiles, {1}, dq_, kTileQueries);
+    bf16_product<true>({rounded_.p, kTileQueries}, {dy_rows_, v_.width}, kKeyTiles,
+                       bf16_tiles(n_.value_depth), {query_chunks}, dv_ + first * v_.width,
+                       v_.width);
+    bf16_product<true>({rounded_.ds, kTileQueries}, {q_rows_, k_.width}, kKeyTiles,
+                       bf16_tiles(n_.depth), {query_chunks}, dk_ + first * k_.width, k_.width);
+    bf16_product<true>(columns_from_row(k_columns_, k_, first), {rounded_.ds_pairs, kTileQueries},
+                       bf16_tiles(n_.depth), query_tiles, {1}, dq_, kTileQueries);
   }
 
   const AttentionGeometry& n_;
@@ -220,10 +221,10 @@ class KeyRange {
   std::int64_t problem_;
   std::int64_t first_;
   std::int64_t count_;
-  AmxPanel q_;
-  AmxPanel dy_;
-  AmxPanel k_;
-  AmxPanel v_;
+  Bf16Panel q_;
+  Bf16Panel dy_;
+  Bf16Panel k_;
+  Bf16Panel v_;
   Bf16Pair* q_rows_;
   Bf16Pair* q_columns_;
   Bf16Pair* dy_rows_;
@@ -240,8 +241,8 @@ class KeyRange {
 
 }  // namespace
 
-Kernel make_attention_grad_by_amx(KernelRequest& request) {
-  if (!fits_amx(request)) return {};
+Kernel make_bf16_attention_grad(KernelRequest& request) {
+  if (!fits_bf16(request)) return {};
   const AttentionGeometry n(request, kAttentionGradBias);
   const Cut cut(n);
   const std::int64_t ranges = cut.ranges.count;
@@ -279,7 +280,7 @@ Kernel make_attention_grad_by_amx(KernelRequest& request) {
 
 #else
 
-Kernel make_attention_grad_by_amx(KernelRequest& /*request*/) {
+Kernel make_bf16_attention_grad(KernelRequest& /*request*/) {
   return {};
 }
 
