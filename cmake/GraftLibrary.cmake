@@ -46,6 +46,14 @@ function(graft_unity target)
   endif()
 endfunction()
 
+# graft_precompile(<target> <header>...): with GRAFT_PRECOMPILE its sources read these headers from a file
+# that is compiled once. Not sources with code options of their own, for which GCC refuses that file.
+function(graft_precompile target)
+  if(GRAFT_PRECOMPILE AND NOT GRAFT_MINIMAL)  # small builds compile some sources by other options
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 # graft_library(<name> [FOLDERS folder...] [DEPENDS name...] [PRIVATE target...] [ALONE])
 #
 # Static library graft_<name> of the folder's sources (and those of FOLDERS below it). DEPENDS are

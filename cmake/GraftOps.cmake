@@ -1,5 +1,8 @@
 include(GraftIsa)
 
+# What nearly every file of core/ops includes (graft_precompile).
+set(graft_ops_headers <algorithm> <cmath> "${PROJECT_SOURCE_DIR}/core/ops/registry.h")
+
 # graft_register_ops([ONCE file or room...]): to call in core/ops, after graft_library(ops ...).
 #
 # Every F.cpp in a room of core/ops that defines
@@ -107,10 +110,12 @@ std::span<const KernelSet> kernel_sets() {
   if(NOT GRAFT_MODELS)  # as in graft_add_rows
     graft_join_root()
   endif()
+  graft_precompile(graft_ops ${graft_ops_headers})
   foreach(isa IN LISTS isas)
     graft_write_kernel_set(${isa} file)
     graft_add_isa(${isa} ${file} ${set_sources})
     graft_choose_dtypes(graft_kernels_${isa})
+    graft_precompile(graft_kernels_${isa} ${graft_ops_headers})
   endforeach()
 endfunction()
 
@@ -126,6 +131,7 @@ function(graft_add_rows)
   graft_leave_out_samples(graft_rows)
   graft_minimal_options(graft_rows)
   graft_see_sources(graft_rows)
+  graft_precompile(graft_rows ${graft_ops_headers})
   if(NOT GRAFT_MODELS)  # there the linker leaves out whole objects: those of rows that no model has
     graft_unity(graft_rows)
   endif()
