@@ -5,6 +5,7 @@ Arguments: the graft command, cmake, the C++ compiler.
 """
 
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,6 +53,18 @@ class Minimal(unittest.TestCase):
         self.assertEqual(rows | kernels, {name for name in wanted if not name.endswith("_onednn")})
         lines = (self.folder / "build/wire/op_lines.cpp").read_text()
         self.assertEqual(lines.count('"Conv '), listed.count("\nop Conv "))
+
+    def test_says_what_nobody_caught(self):
+        program, source = self.folder / "thrower", self.folder / "thrower.cpp"
+        source.write_text("#include <stdexcept>\n"
+                          'int main(int n, char**) { if (n == 1) throw std::runtime_error("words"); throw n; }\n')
+        run(COMPILER, "-std=c++20", "-static-libstdc++", "-o", program, source,
+            ROOT / "core/base/minimal/terminate.cpp")
+        for arguments, words in (([], "an exception: words\n"), (["2"], "an exception\n")):
+            done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, -signal.SIGABRT)
+            self.assertEqual(done.stderr, "terminate called after " + words)
+        self.assertNotIn(b"__cxa_demangle", program.read_bytes())  # 40 KB that take names apart
 
     def test_compiles_no_other_kernels(self):
         listed = self.folder / "lenet.ops"
