@@ -47,7 +47,7 @@ function(graft_unity target)
 endfunction()
 
 # graft_precompile(<target> <header>...): with GRAFT_PRECOMPILE its sources read these headers from a file
-# that is compiled once. Not sources with code options of their own, for which GCC refuses that file.
+# that is compiled once. GCC refuses it for sources with options of their own: those skip it.
 function(graft_precompile target)
   if(GRAFT_PRECOMPILE AND NOT GRAFT_MINIMAL)  # small builds compile some sources by other options
     target_precompile_headers(${target} PRIVATE ${ARGN})
