@@ -56,10 +56,9 @@ int main() {}" ${variable})
 endfunction()
 
 # graft_minimal_link(<target>): who links it drops what nothing calls, and brings libstdc++ within, but for
-# its handler of exceptions that nobody catches: core/base/minimal/terminate.cpp is asked for before it.
+# its handler of exceptions that nobody catches: that of core/base/minimal is asked for before it.
 function(graft_minimal_link target)
   if(GRAFT_MINIMAL)
-    target_sources(graft_base PRIVATE "${PROJECT_SOURCE_DIR}/core/base/minimal/terminate.cpp")
     target_link_options(${target} INTERFACE -Wl,--gc-sections -static-libstdc++ -static-libgcc
                         -Wl,--undefined=_ZN9__gnu_cxx27__verbose_terminate_handlerEv)
     graft_packs_relocations(GRAFT_PACKS_RELOCATIONS)
