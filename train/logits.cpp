@@ -104,7 +104,7 @@ Value* scores_of(const Loss& loss, Value* prediction) {
     scores = builder.node("LogSoftmax", "", {scores}, 1, end.maker->attributes)->output();
   }
   for (auto mover = end.movers.rbegin(); mover != end.movers.rend(); ++mover) {
-    std::vector<Value*> inputs = (*mover)->inputs();
+    std::vector<Value*> inputs = (*mover)->copy_inputs();
     inputs[0] = scores;
     scores = builder.node((*mover)->op_type(), "", inputs, 1, (*mover)->attributes)->output();
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +38,7 @@ class PointerMap {
   /// Adds the entry unless there is one. The key is not null. The reference is valid until the next
   /// entry is added.
   Added try_emplace(const Key* key, T value = {}) {
-    if (kFill * (size_ + 1) > slots_.size()) grow();
+    reserve(size_ + 1);
     Slot& slot = slots_[slot_of(key)];
     const bool is_new = slot.key == nullptr;
     if (is_new) {
@@ -48,7 +50,7 @@ class PointerMap {
   T& operator[](const Key* key) { return try_emplace(key).value; }
   /// So that as many entries are there without another block of memory.
   void reserve(std::size_t size) {
-    while (slots_.size() < kFill * size) grow();
+    if (kFill * size > slots_.size()) grow(kFill * size);
   }
   std::size_t size() const { return size_; }
 
@@ -60,24 +62,25 @@ class PointerMap {
     [[no_unique_address]] T value{};
   };
 
-  /// Where the key is, or would be. The high bits of a product by 2^64 / golden ratio spread what
-  /// addresses share (Knuth, The Art of Computer Programming 3, 6.4).
+  /// Where the key is, or would be. Up to 16 keys that are neighbours in memory, which walks come
+  /// by one after the other, have neighbouring slots; where those begin, is spread by the high bits
+  /// of a product by 2^64 / golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
   std::size_t slot_of(const Key* key) const {
     constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
-    const auto hash = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(key)) * kGolden;
-    std::size_t index = static_cast<std::size_t>(hash >> shift_);
-    while (slots_[index].key != nullptr && slots_[index].key != key) {
-      index = (index + 1) & (slots_.size() - 1);
-    }
+    constexpr std::uint64_t kNeighbours = 16;
+    const std::uint64_t place = reinterpret_cast<std::uintptr_t>(key) / std::bit_floor(sizeof(Key));
+    const std::uint64_t start = ((place / kNeighbours) * kGolden) >> shift_;
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t index = static_cast<std::size_t>(start ^ (place % kNeighbours)) & mask;
+    while (slots_[index].key != nullptr && slots_[index].key != key) index = (index + 1) & mask;
     return index;
   }
 
-  void grow() {
+  void grow(std::size_t least) {
     constexpr std::size_t kFewest = 16;
-    constexpr int kFewestShift = 60;
-    std::vector<Slot> old(slots_.empty() ? kFewest : 2 * slots_.size());
-    shift_ = slots_.empty() ? kFewestShift : shift_ - 1;
+    std::vector<Slot> old(std::bit_ceil(std::max(kFewest, least)));
     old.swap(slots_);
+    shift_ = std::countl_zero(slots_.size() - 1);
     for (Slot& slot : old) {
       if (slot.key != nullptr) slots_[slot_of(slot.key)] = std::move(slot);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/base/error.h"
 
 namespace graft {
@@ -16,10 +17,25 @@ bool Dim::same_as(const Dim& other) const {
   return !symbol().empty() && symbol() == other.symbol();
 }
 
+SymShape::SymShape(std::vector<Dim> dims)
+    : dims_(dims.empty() ? nullptr : std::make_shared<std::vector<Dim>>(std::move(dims))) {}
+
+SymShape::SymShape(const Shape& shape) : SymShape(std::vector<Dim>(shape.begin(), shape.end())) {}
+
+const std::vector<Dim>& SymShape::no_dims() {
+  static const std::vector<Dim> kNone;
+  return kNone;
+}
+
+Dim& SymShape::operator[](int axis) {
+  if (dims_.use_count() > 1) dims_ = std::make_shared<std::vector<Dim>>(*dims_);
+  return at(*dims_, axis);
+}
+
 std::optional<Shape> SymShape::known() const {
   std::vector<std::int64_t> dims;
-  dims.reserve(dims_.size());
-  for (const Dim& dim : dims_) {
+  dims.reserve(this->dims().size());
+  for (const Dim& dim : *this) {
     if (!dim.is_known()) return std::nullopt;
     dims.push_back(dim.value());
   }

@@ -39,28 +39,34 @@ class Dim {
   std::shared_ptr<const std::string> symbol_;  // most have none, and there are many
 };
 
-/// Dimensions of a value in the graph; the rank is known, each dim may not be.
+/// Dimensions of a value in the graph; the rank is known, each dim may not be. Copies share their
+/// dims until one of them changes: a graph, its copies and nodes that are alike have few of them.
 class SymShape {
  public:
   SymShape() = default;
-  SymShape(std::initializer_list<Dim> dims) : dims_(dims) {}
-  explicit SymShape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
-  SymShape(const Shape& shape) : dims_(shape.begin(), shape.end()) {}  // NOLINT: it is one
+  SymShape(std::initializer_list<Dim> dims) : SymShape(std::vector<Dim>(dims)) {}
+  explicit SymShape(std::vector<Dim> dims);
+  SymShape(const Shape& shape);  // NOLINT: it is one
 
-  int rank() const { return static_cast<int>(dims_.size()); }
-  const Dim& operator[](int axis) const { return dims_[static_cast<std::size_t>(axis)]; }
-  Dim& operator[](int axis) { return dims_[static_cast<std::size_t>(axis)]; }
-  const std::vector<Dim>& dims() const { return dims_; }
-  auto begin() const { return dims_.begin(); }
-  auto end() const { return dims_.end(); }
+  int rank() const { return static_cast<int>(dims().size()); }
+  const Dim& operator[](int axis) const { return dims()[static_cast<std::size_t>(axis)]; }
+  /// To be changed, for this shape alone. Valid until the shape is copied.
+  Dim& operator[](int axis);
+  const std::vector<Dim>& dims() const { return dims_ == nullptr ? no_dims() : *dims_; }
+  auto begin() const { return dims().begin(); }
+  auto end() const { return dims().end(); }
 
   /// The concrete shape when every dim is known. Throws Error{shape} if its size overflows.
   std::optional<Shape> known() const;
 
-  friend bool operator==(const SymShape& a, const SymShape& b) = default;
+  friend bool operator==(const SymShape& a, const SymShape& b) {
+    return a.dims_ == b.dims_ || a.dims() == b.dims();
+  }
 
  private:
-  std::vector<Dim> dims_;
+  static const std::vector<Dim>& no_dims();
+
+  std::shared_ptr<std::vector<Dim>> dims_;  // null: rank 0
 };
 
 /// "[batch,3,?]".

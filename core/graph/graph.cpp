@@ -52,8 +52,8 @@ void replace_body_outputs(const Graph& graph, Value* from, Value* to) {
 }
 
 /// So that the next `more` elements are added without an allocation, which may fail half-way.
-template <class T>
-void make_room(std::vector<T>& list, std::size_t more = 1) {
+template <class List>
+void make_room(List& list, std::size_t more = 1) {
   const std::size_t wanted = list.size() + more;
   if (wanted > list.capacity()) list.reserve(std::max(wanted, 2 * list.capacity()));
 }
@@ -61,7 +61,7 @@ void make_room(std::vector<T>& list, std::size_t more = 1) {
 }  // namespace
 
 Graph::Graph(std::string graph_name, Graph* parent)
-    : name(std::move(graph_name)), parent_(parent) {}
+    : name(std::move(graph_name)), parent_(parent), nodes_(memory_) {}
 
 Graph::~Graph() {
   // No body may point at a value when the first one dies, nor a value of an outer graph at a node.
@@ -84,7 +84,8 @@ void Graph::disconnect() {
 
 Value* Graph::make_value(std::string_view value_name) {
   std::string chosen = value_name.empty() ? unique_name("value") : std::string(value_name);
-  std::unique_ptr<Value> value(new Value(this, std::move(chosen)));
+  std::unique_ptr<Value> value(::new (memory_.allocate(sizeof(Value)))
+                                   Value(this, std::move(chosen)));
   if (by_name_.insert(value.get()) != value.get()) {
     fail(ErrorKind::model, "graph '", name, "' already has a value named '", value->name_, "'");
   }
@@ -103,14 +104,18 @@ Value* Graph::add_input(std::string_view value_name, ValueType type) {
 
 Value* Graph::add_initializer(std::string_view value_name, Tensor tensor) {
   if (!tensor.defined()) fail(ErrorKind::argument, "initializer '", value_name, "' has no tensor");
+  const ValueType type{tensor.dtype(), SymShape(tensor.shape())};
+  return place_initializer(value_name, std::move(tensor), type);
+}
+
+Value* Graph::place_initializer(std::string_view value_name, Tensor tensor, const ValueType& type) {
   make_room(owned_);
   make_room(initializers_);
-  ValueType type{tensor.dtype(), SymShape(tensor.shape())};
   Value* value = value_name.empty() ? nullptr : find(value_name);
   if (value == nullptr || !value->is_input_ || value->is_initializer()) {
     value = owned_.emplace_back(make_value(value_name)).get();
   }
-  if (!value->is_input_) value->type_ = std::move(type);
+  if (!value->is_input_) value->type_ = type;
   value->initializer_ = std::move(tensor);
   initializers_.push_back(value);
   return value;
@@ -171,8 +176,11 @@ Node* Graph::add_node(std::string_view op_type, std::string_view domain,
                       Attributes attributes, Node* before) {
   check_time();
   const auto at = before == nullptr ? nodes_.end() : before->position_;
-  std::unique_ptr<Node> made(
-      new Node(this, op_type, domain == "ai.onnx" ? std::string_view() : domain));
+  // Made first: a piece of the pool has no owner until its node stands there.
+  std::string own_type(op_type);
+  std::string own_domain(domain == "ai.onnx" ? std::string_view() : domain);
+  std::unique_ptr<Node> made(::new (memory_.allocate(sizeof(Node)))
+                                 Node(this, std::move(own_type), std::move(own_domain)));
   const auto position = nodes_.emplace(at, std::move(made));
   Node* const node = position->get();
   node->position_ = position;
@@ -278,7 +286,9 @@ void Graph::replace_all_uses(Value* from, Value* to) {
   refuse_null(to, name, "put in its place");
   if (from == to) return;
   make_room(to->uses_, from->uses_.size());
-  for (const Use& use : std::exchange(from->uses_, {})) {
+  const auto uses = std::move(from->uses_);
+  from->uses_.clear();
+  for (const Use& use : uses) {
     use.node->inputs_[static_cast<std::size_t>(use.index)] = to;
     to->add_use(use);
   }

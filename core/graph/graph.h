@@ -1,6 +1,5 @@
 #pragma once
 
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/pointer_map.h"
+#include "core/base/pool.h"
 #include "core/graph/name_table.h"
 #include "core/graph/node.h"
 #include "core/graph/value.h"
@@ -15,7 +16,7 @@
 namespace graft {
 
 /// Leads from the values of a graph to those of its copy.
-using ValueMap = std::unordered_map<const Value*, Value*>;
+using ValueMap = PointerMap<Value, Value*>;
 
 /// Nodes in the order in which they run, and the values they pass. Invariants, which `verify`
 /// checks: a node stands after the producers of its inputs; use lists match inputs; names of values
@@ -64,7 +65,7 @@ class Graph {
   /// Adds an output to `node`; an empty name leaves it out.
   Value* add_node_output(Node* node, std::string_view name);
 
-  const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
+  const NodeList& nodes() const { return nodes_; }
   std::size_t node_count() const { return nodes_.size(); }
   /// The node that runs next; null at the end.
   Node* next(const Node* node) const;
@@ -95,15 +96,20 @@ class Graph {
   std::unique_ptr<Graph> clone(ValueMap* map = nullptr, Graph* parent = nullptr) const;
 
  private:
+  friend class Node;
+  friend class Value;
   Value* make_value(std::string_view name);
+  Value* place_initializer(std::string_view name, Tensor tensor, const ValueType& type);
   void drop(Value* value);
   /// Of a value that is about to go.
   void forget(const Value& value);
   /// Takes all edges out, those of the bodies too.
   void disconnect();
 
+  /// Of nodes, values and their lists, which so lie in the order in which they were made.
+  Pool memory_;
   Graph* parent_;
-  std::list<std::unique_ptr<Node>> nodes_;
+  NodeList nodes_;
   std::vector<std::unique_ptr<Value>> owned_;  // inputs and initializers
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;

@@ -17,8 +17,8 @@ AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* pa
 namespace {
 
 Value* mapped(const ValueMap& map, Value* value) {
-  const auto at = map.find(value);
-  return at == map.end() ? value : at->second;
+  Value* const* const twin = map.find(value);
+  return twin == nullptr ? value : *twin;
 }
 
 void copy_info(const Value& from, Value& to) {
@@ -72,7 +72,8 @@ std::unique_ptr<Graph> Graph::clone(ValueMap* map, Graph* parent) const {
     values[input] = twin;
   }
   for (const Value* initializer : initializers_) {
-    Value* const twin = copy->add_initializer(initializer->name(), initializer->initializer());
+    Value* const twin = copy->place_initializer(initializer->name(), initializer->initializer(),
+                                                initializer->type());
     copy_info(*initializer, *twin);
     values[initializer] = twin;
   }

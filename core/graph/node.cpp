@@ -4,6 +4,20 @@
 
 namespace graft {
 
+Node::Node(Graph* graph, std::string op_type, std::string domain)
+    : graph_(graph),
+      op_type_(std::move(op_type)),
+      inputs_(graph->memory_),
+      outputs_(graph->memory_),
+      use_places_(graph->memory_),
+      domain_(std::move(domain)) {}
+
+void Node::operator delete(Node* node, std::destroying_delete_t) {
+  Pool& memory = node->graph_->memory_;
+  node->~Node();
+  memory.deallocate(node, sizeof(Node));
+}
+
 void Node::set_input(int index, Value* value) {
   const auto at = static_cast<std::size_t>(index);
   if (at >= inputs_.size()) {

@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/pool.h"
 #include "core/graph/attribute.h"
 #include "core/graph/value.h"
 
@@ -18,11 +21,18 @@ struct OpDef;
 /// The domain of ops that exist only inside a training step and never reach a file.
 inline constexpr std::string_view kInternalDomain = "ai.graft";
 
+class Node;
+
+/// Nodes in the order in which they run, in the memory of their graph.
+using NodeList = std::list<std::unique_ptr<Node>, PoolAllocator<std::unique_ptr<Node>>>;
+
 /// One call of an op. Belongs to one graph, owns its outputs.
 class Node {
  public:
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
+  /// Gives the memory back to the graph that it came from.
+  void operator delete(Node* node, std::destroying_delete_t);
 
   /// ONNX's name of the op: "Conv".
   const std::string& op_type() const { return op_type_; }
@@ -37,7 +47,9 @@ class Node {
   Graph& graph() const { return *graph_; }
 
   /// The values that it reads, in order; null where an optional input is left out.
-  const std::vector<Value*>& inputs() const { return inputs_; }
+  std::span<Value* const> inputs() const { return inputs_; }
+  /// The same as a list of the caller's, to change or to hand on to `Graph::add_node`.
+  std::vector<Value*> copy_inputs() const { return {inputs_.begin(), inputs_.end()}; }
   /// Null when left out or past the end.
   Value* input(int index) const {
     return index < input_count() ? inputs_[static_cast<std::size_t>(index)] : nullptr;
@@ -54,10 +66,6 @@ class Node {
     return index < output_count() ? outputs_[static_cast<std::size_t>(index)].get() : nullptr;
   }
 
-  std::string doc{};
-  /// Fields of the file's node that Graft does not interpret. Only io reads and writes it.
-  std::string preserved{};
-  Attributes attributes{};
   /// The op's definition, once it was looked up. Only OpRegistry reads and writes it.
   mutable std::atomic<const OpDef*> definition{nullptr};
 
@@ -67,18 +75,24 @@ class Node {
  private:
   friend class Graph;
   friend class Value;
-  Node(Graph* graph, std::string_view op_type, std::string_view domain)
-      : graph_(graph), op_type_(op_type), domain_(domain) {}
+  Node(Graph* graph, std::string op_type, std::string domain);
 
   // What passes look at lies together.
   Graph* graph_;
-  std::vector<Value*> inputs_;
-  std::vector<std::unique_ptr<Value>> outputs_;
   std::string op_type_;
+  std::vector<Value*, PoolAllocator<Value*>> inputs_;
+  std::vector<std::unique_ptr<Value>, PoolAllocator<std::unique_ptr<Value>>> outputs_;
+  /// Where each input's Use stands in its value's list.
+  std::vector<std::size_t, PoolAllocator<std::size_t>> use_places_;
+  NodeList::iterator position_;
   std::string domain_;
   std::string name_;
-  std::vector<std::size_t> use_places_;  // where each input's Use stands in its value's list
-  std::list<std::unique_ptr<Node>>::iterator position_;
+
+ public:
+  Attributes attributes{};
+  std::string doc{};
+  /// Fields of the file's node that Graft does not interpret. Only io reads and writes it.
+  std::string preserved{};
 };
 
 }  // namespace graft

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/at.h"
-#include "core/graph/node.h"
+#include "core/graph/graph.h"
 
 namespace graft {
 
@@ -17,6 +17,15 @@ Shape Value::known_shape() const {
   std::optional<Shape> known = type_.shape ? type_.shape->known() : std::nullopt;
   if (!known) fail(ErrorKind::shape, "the shape of '", name_, "' is not known: ", type_);
   return *std::move(known);
+}
+
+Value::Value(Graph* graph, std::string name)
+    : graph_(graph), uses_(graph->memory_), name_(std::move(name)) {}
+
+void Value::operator delete(Value* value, std::destroying_delete_t) {
+  Pool& memory = value->graph_->memory_;
+  value->~Value();
+  memory.deallocate(value, sizeof(Value));
 }
 
 /// Makes no Shape: plans ask for the bytes of each value again and again.

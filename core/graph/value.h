@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/layout.h"
+#include "core/base/pool.h"
 #include "core/base/sym_shape.h"
 #include "core/tensor/tensor.h"
 
@@ -62,6 +64,8 @@ class Value {
  public:
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
+  /// Gives the memory back to the graph that it came from.
+  void operator delete(Value* value, std::destroying_delete_t);
 
   /// Unique within the graph; `Graph::rename` changes it.
   const std::string& name() const { return name_; }
@@ -108,14 +112,14 @@ class Value {
  private:
   friend class Graph;
   friend class Node;
-  Value(Graph* graph, std::string name) : graph_(graph), name_(std::move(name)) {}
+  Value(Graph* graph, std::string name);
   void add_use(const Use& use);
   void drop_use(std::size_t place);
 
   // What passes look at lies together.
   Graph* graph_;
   Node* producer_ = nullptr;
-  std::vector<Use> uses_;
+  std::vector<Use, PoolAllocator<Use>> uses_;
   ValueType type_;
   int output_index_ = 0;
   int output_count_ = 0;

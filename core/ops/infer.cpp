@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/base/limits.h"
 #include "core/base/time_limit.h"
 #include "core/ops/registry.h"
@@ -45,12 +46,17 @@ void InferContext::set_output(int index, DType dtype, std::optional<SymShape> sh
     fail(ErrorKind::unsupported, "'", value->name(), "' has rank ", shape->rank(), "; ",
          limit_text("rank", limits().rank));
   }
-  value->set_type({dtype, std::move(shape)});
+  ValueType type{dtype, std::move(shape)};
+  if (value->type() == type) return;  // most have it since an earlier pass
+  // To share the dims of the input that has the same.
+  for (const Value* const input : node_.inputs()) {
+    if (input != nullptr && input->shape() == type.shape) type.shape = input->shape();
+  }
+  value->set_type(std::move(type));
 }
 
 void InferContext::copy_type(int from, int index) {
   Value* const value = node_.output(index);
-  // Most have it since an earlier pass, and a copy allocates.
   if (value != nullptr && value->type() != input(from).type()) value->set_type(input(from).type());
 }
 
@@ -94,14 +100,15 @@ Dim join(const InferContext& context, const Dim& a, const Dim& b) {
 
 SymShape broadcast(const InferContext& context, const SymShape& a, const SymShape& b) {
   const int rank = std::max(a.rank(), b.rank());
-  SymShape result(std::vector<Dim>(static_cast<std::size_t>(rank), Dim(1)));
+  std::vector<Dim> result(static_cast<std::size_t>(rank), Dim(1));
   for (const SymShape* const shape : {&a, &b}) {
     const int offset = rank - shape->rank();
     for (int axis = 0; axis < shape->rank(); ++axis) {
-      result[axis + offset] = join(context, result[axis + offset], (*shape)[axis]);
+      Dim& dim = at(result, axis + offset);
+      dim = join(context, dim, (*shape)[axis]);
     }
   }
-  return result;
+  return SymShape(std::move(result));
 }
 
 std::optional<SymShape> broadcast_inputs(const InferContext& context) {

@@ -63,7 +63,7 @@ class Fuser {
   /// False where another kernel, or none, would run the fused node.
   bool fuse(const AddedGradient& match) {
     Value* const sum = match.sum->output();
-    std::vector<Value*> inputs = match.gradient->inputs();
+    std::vector<Value*> inputs = match.gradient->copy_inputs();
     inputs.push_back(match.addend);
     Node* const fused =
         graph_.add_node(match.gradient->op_type(), match.gradient->domain(), inputs,

@@ -71,7 +71,7 @@ Results with_product(const Match& m, Value* left, Value* right, const Attributes
   const Node& update = m.root();
   const std::string_view name = product_form_of(update).op;
   const OpDef& def = *OpRegistry::instance().find(name, kInternalDomain);
-  std::vector<Value*> inputs = update.inputs();
+  std::vector<Value*> inputs = update.copy_inputs();
   inputs[1] = left;
   inputs.resize(def.inputs.size() - 1, nullptr);
   inputs.push_back(right);

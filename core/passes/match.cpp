@@ -175,8 +175,9 @@ class Matcher {
     const Node* const first = a->producer();
     const Node* const second = b->producer();
     return first != nullptr && second != nullptr && second->is(first->op_type(), first->domain()) &&
-           a->output_index() == b->output_index() && first->inputs() == second->inputs() &&
-           first->attributes.empty() && second->attributes.empty();
+           a->output_index() == b->output_index() &&
+           std::ranges::equal(first->inputs(), second->inputs()) && first->attributes.empty() &&
+           second->attributes.empty();
   }
 
   bool solve_node(const Goal& goal) {

@@ -6,8 +6,8 @@ namespace graft::passes {
 namespace {
 
 Value* mapped(const ValueMap& map, Value* value) {
-  const auto at = map.find(value);
-  return at == map.end() ? value : at->second;
+  Value* const* const twin = map.find(value);
+  return twin == nullptr ? value : *twin;
 }
 
 void copy_node(const Node& from, Graph& into, Node* before, const std::string& prefix,
@@ -51,8 +51,8 @@ std::vector<Value*> splice(const Graph& body, Graph& into, Node* before,
     map[body.inputs()[i]] = i < arguments.size() ? arguments[i] : nullptr;
   }
   for (const Value* initializer : body.initializers()) {
-    const auto given = map.find(initializer);
-    if (given != map.end() && given->second != nullptr) continue;
+    Value* const* const given = map.find(initializer);
+    if (given != nullptr && *given != nullptr) continue;
     Value* const copy = into.add_initializer(into.unique_name(prefix + initializer->name()),
                                              initializer->initializer());
     copy->is_variable = initializer->is_variable;

@@ -45,7 +45,7 @@ void train_batch_norm(Graph& graph, Node& node) {
   }
   Builder builder(graph, &node);
   const Node* const training =
-      builder.node("BatchNormTraining", kInternalDomain, node.inputs(), 5,
+      builder.node("BatchNormTraining", kInternalDomain, node.copy_inputs(), 5,
                    {{"epsilon", AttributeValue(node.attributes.get_float("epsilon", 1e-5F))},
                     {"momentum", AttributeValue(node.attributes.get_float("momentum", 0.9F))}});
   graph.replace_all_uses(node.output(0), training->output(0));

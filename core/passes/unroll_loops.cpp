@@ -106,7 +106,7 @@ bool unroll_loop(Node& node) {
   if (body == nullptr) return false;
   const std::int64_t turns = turns_of_loop(node, *body);
   if (!is_small(node, *body, turns)) return false;
-  const std::vector<Value*>& inputs = node.inputs();
+  const std::span<Value* const> inputs = node.inputs();
   Unroller unroller(node, *body, inputs.size() - 1);
   Value* const yes = unroller.builder().constant(Tensor::scalar(true));
   unroller.state = {yes};

@@ -137,7 +137,7 @@ class Upgrader {
            " nodes or more; ", limit_text("nodes", most_nodes_));
     }
     const std::string prefix = (call.name().empty() ? function.name : call.name()) + "/";
-    replace_node(call, splice(*body, call.graph(), &call, call.inputs(), prefix));
+    replace_node(call, splice(*body, call.graph(), &call, call.copy_inputs(), prefix));
     --depth_;
   }
 

@@ -40,7 +40,8 @@ class Occupancy {
   void collect(const Range& range, int first, int last);
 
   Range root_;
-  std::vector<Spans> throughout_;  // by node; 1 is the root, 2i and 2i + 1 are the halves of i
+  // By node; 1 is the root, 2i and 2i + 1 are the halves of i.
+  std::vector<Spans> throughout_;  // of those that have halves
   std::vector<Spans> sometime_;
   std::vector<const Spans*> found_;  // by `collect`; kept, so that it seldom allocates
 };

@@ -46,6 +46,13 @@ std::vector<T> converted(const Tensor& tensor, std::string_view wanted) {
 
 }  // namespace
 
+Tensor::Tensor(Content content) : content_(std::make_shared<const Content>(std::move(content))) {}
+
+const Tensor::Content& Tensor::no_content() {
+  static const Content kNone;
+  return kNone;
+}
+
 Tensor Tensor::empty(DType dtype, const Shape& shape, Device& device) {
   if (bits_of(dtype) == 0) fail(ErrorKind::type, "no plain tensor holds elements of type ", dtype);
   Device* const home = &device;
@@ -86,87 +93,86 @@ Tensor Tensor::from_strings(const Shape& shape, std::vector<std::string> values)
     fail(ErrorKind::shape, describe(DType::string, shape), " needs ", shape.size(),
          " strings, got ", values.size());
   }
-  Tensor result = view(DType::string, shape, nullptr, nullptr);
-  result.strings_ = std::make_shared<const std::vector<std::string>>(std::move(values));
-  return result;
+  return Tensor(
+      {.dtype = DType::string, .shape = shape, .device = &cpu(), .strings = std::move(values)});
 }
 
 Tensor Tensor::view(DType dtype, const Shape& shape, void* memory, std::shared_ptr<void> owner,
                     Device& device) {
-  Tensor result;
-  result.dtype_ = dtype;
-  result.shape_ = shape;
-  result.device_ = &device;
-  result.data_ = memory;
-  result.owner_ = std::move(owner);
-  return result;
+  return Tensor({.dtype = dtype,
+                 .shape = shape,
+                 .device = &device,
+                 .data = memory,
+                 .owner = std::move(owner)});
 }
 
 const std::vector<std::string>& Tensor::strings() const {
-  if (!strings_) fail(ErrorKind::type, "wanted a string tensor, found ", describe(*this));
-  return *strings_;
+  if (dtype() != DType::string) {
+    fail(ErrorKind::type, "wanted a string tensor, found ", describe(*this));
+  }
+  return content().strings;
 }
 
 Tensor Tensor::reshaped(const Shape& shape) const {
   if (shape.size() != size()) {
     fail(ErrorKind::shape, "cannot view ", describe(*this), " as ", shape);
   }
-  Tensor result = *this;
-  result.shape_ = shape;
-  return result;
+  Content content = this->content();
+  content.shape = shape;
+  return Tensor(std::move(content));
 }
 
 Tensor Tensor::clone() const {
-  if (!defined() || dtype_ == DType::string) return *this;
-  if (device_->kind() == DeviceKind::cpu) return from_bytes(dtype_, shape_, data_, bytes());
-  Tensor result = empty(dtype_, shape_, *device_);
-  device_->copy_async(result.data(), data_, bytes());
+  if (!defined() || dtype() == DType::string) return *this;
+  if (device().kind() == DeviceKind::cpu) return from_bytes(dtype(), shape(), data(), bytes());
+  Tensor result = empty(dtype(), shape(), device());
+  device().copy_async(result.data(), data(), bytes());
   return result;
 }
 
-Tensor Tensor::to(Device& device) const {
-  if (!defined() || &device == device_) return *this;
-  Tensor result = empty(dtype_, shape_, device);
-  if (device_->kind() == DeviceKind::cpu) {
-    device.copy_from_host(result.data(), data_, bytes());
-  } else if (device.kind() == DeviceKind::cpu) {
-    device_->copy_to_host(result.data(), data_, bytes());
+Tensor Tensor::to(Device& target) const {
+  if (!defined() || &target == &device()) return *this;
+  Tensor result = empty(dtype(), shape(), target);
+  if (device().kind() == DeviceKind::cpu) {
+    target.copy_from_host(result.data(), data(), bytes());
+  } else if (target.kind() == DeviceKind::cpu) {
+    device().copy_to_host(result.data(), data(), bytes());
   } else {
-    return to(cpu()).to(device);
+    return to(cpu()).to(target);
   }
   return result;
 }
 
-Tensor Tensor::cast(DType dtype) const {
-  if (dtype == dtype_) return clone();
-  Tensor result = empty(dtype, shape_);
+Tensor Tensor::cast(DType wanted) const {
+  if (wanted == dtype()) return clone();
+  Tensor result = empty(wanted, shape());
   bool ok = false;
-  visit_dtype(AllTypes{}, dtype, [&]<class To>() {
-    ok = visit_dtype(AllTypes{}, dtype_, [&]<class From>() {
+  visit_dtype(AllTypes{}, wanted, [&]<class To>() {
+    ok = visit_dtype(AllTypes{}, dtype(), [&]<class From>() {
       std::ranges::transform(values<const From>(), result.values<To>().begin(),
                              [](From value) { return convert<To>(value); });
     });
   });
-  if (!ok) fail(ErrorKind::type, "cannot convert ", describe(*this), " to ", dtype);
+  if (!ok) fail(ErrorKind::type, "cannot convert ", describe(*this), " to ", wanted);
   return result;
 }
 
 void Tensor::copy_from(const Tensor& source) const {
-  if (bits_of(dtype_) == 0) fail(ErrorKind::type, "cannot overwrite ", describe(*this));
-  if (source.dtype() != dtype_ || source.shape() != shape_) {
+  if (bits_of(dtype()) == 0) fail(ErrorKind::type, "cannot overwrite ", describe(*this));
+  if (source.dtype() != dtype() || source.shape() != shape()) {
     fail(ErrorKind::shape, "cannot copy ", describe(source), " into ", describe(*this));
   }
-  if (&source.device() == device_) return device_->copy_async(data_, source.data(), bytes());
+  if (&source.device() == &device()) return device().copy_async(data(), source.data(), bytes());
   const Tensor host = source.to(cpu());
-  device_->copy_from_host(data_, host.data(), bytes());
+  device().copy_from_host(data(), host.data(), bytes());
 }
 
 void Tensor::check_host(DType wanted) const {
-  if (wanted != dtype_) {
+  if (wanted != dtype()) {
     fail(ErrorKind::type, "wanted elements of type ", wanted, ", found ", describe(*this));
   }
-  if (device_->kind() != DeviceKind::cpu) {
-    fail(ErrorKind::device, describe(*this), " lies on ", device_->name(), ", not on the cpu");
+  if (device().kind() != DeviceKind::cpu) {
+    fail(ErrorKind::device, describe(*this), " lies on ", device().name(), ", not on the cpu");
   }
 }
 

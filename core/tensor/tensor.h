@@ -49,25 +49,26 @@ class Tensor {
   static Tensor view(DType dtype, const Shape& shape, void* memory, std::shared_ptr<void> owner,
                      Device& device = cpu());
 
-  bool defined() const { return dtype_ != DType::undefined; }
-  DType dtype() const { return dtype_; }
-  const Shape& shape() const { return shape_; }
-  int rank() const { return shape_.rank(); }
+  bool defined() const { return content_ != nullptr; }
+  DType dtype() const { return content().dtype; }
+  const Shape& shape() const { return content().shape; }
+  int rank() const { return shape().rank(); }
   /// The number of elements.
-  std::int64_t size() const { return shape_.size(); }
+  std::int64_t size() const { return shape().size(); }
   /// Bytes of all elements; sub-byte types are packed.
-  std::size_t bytes() const { return bytes_of(dtype_, shape_.size()); }
-  Device& device() const { return *device_; }
+  std::size_t bytes() const { return bytes_of(dtype(), size()); }
+  /// To be asked for only when the tensor is defined.
+  Device& device() const { return *content().device; }
 
   /// The elements, on `device()`. Constness is the handle's, not the elements'.
-  void* data() const { return data_; }
+  void* data() const { return content().data; }
   /// The elements as T. Throws Error{type} if T is not the element type, Error{device} if the
   /// tensor is not on the CPU.
   template <class T>
   std::span<T> values() const {
     static_assert(dtype_of<std::remove_const_t<T>> != DType::undefined);
     check_host(dtype_of<std::remove_const_t<T>>);
-    return {static_cast<T*>(data_), static_cast<std::size_t>(size())};
+    return {static_cast<T*>(data()), static_cast<std::size_t>(size())};
   }
   /// Throws Error{type} if this is not a string tensor.
   const std::vector<std::string>& strings() const;
@@ -77,24 +78,30 @@ class Tensor {
   /// A copy that shares nothing, on the same device.
   Tensor clone() const;
   /// This tensor when it lies on `device` already, else a copy there.
-  Tensor to(Device& device) const;
+  Tensor to(Device& target) const;
   /// A copy converted to `dtype`; CPU only. Float to integer truncates and saturates, NaN gives 0;
   /// integer to integer keeps the low bits; anything but zero is true.
   /// Throws Error{type} for a type outside AllTypes.
-  Tensor cast(DType dtype) const;
+  Tensor cast(DType wanted) const;
   /// Overwrites the elements. Throws Error{shape} if type or shape differ, Error{type} for strings
   /// (which are immutable) and for a tensor that is not defined.
   void copy_from(const Tensor& source) const;
 
  private:
+  struct Content {
+    DType dtype = DType::undefined;
+    Shape shape{};
+    Device* device = nullptr;
+    void* data = nullptr;
+    std::shared_ptr<void> owner{};
+    std::vector<std::string> strings{};
+  };
+  explicit Tensor(Content content);
+  static const Content& no_content();
+  const Content& content() const { return content_ == nullptr ? no_content() : *content_; }
   void check_host(DType wanted) const;
 
-  DType dtype_ = DType::undefined;
-  Shape shape_;
-  Device* device_ = nullptr;
-  void* data_ = nullptr;
-  std::shared_ptr<void> owner_;
-  std::shared_ptr<const std::vector<std::string>> strings_;
+  std::shared_ptr<const Content> content_;
 };
 
 /// Names type and shape for messages: "f32[2,3]".

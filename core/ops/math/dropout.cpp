@@ -68,7 +68,7 @@ void upgrade_dropout(Node& node, std::int64_t from, Builder& builder) {
   if (dtype == DType::undefined) {
     fail(ErrorKind::unsupported, node.label(), ": the element type of its mask is not known");
   }
-  const Node* const newest = builder.node("Dropout", "", node.inputs(), 2, node.attributes);
+  const Node* const newest = builder.node("Dropout", "", node.copy_inputs(), 2, node.attributes);
   builder.graph().replace_all_uses(node.output(0), newest->output(0));
   const Expr mask = cast(builder.expr(newest->output(1)), dtype);
   builder.graph().replace_all_uses(node.output(1), mask.value());

@@ -95,7 +95,7 @@ void upgrade_batch_norm(Node& node, std::int64_t from, Builder& builder) {
   Attributes attributes = node.attributes;
   attributes.set({"training_mode", 1});
   const Node* const newest =
-      builder.node("BatchNormalization", "", node.inputs(), 3, std::move(attributes));
+      builder.node("BatchNormalization", "", node.copy_inputs(), 3, std::move(attributes));
   for (int i = 0; i < 3; ++i) {
     if (node.output(i) != nullptr) {
       node.graph().replace_all_uses(node.output(i), newest->output(i));

@@ -159,7 +159,7 @@ void infer_recurrent_grad(InferContext& context) {
 std::vector<Expr> training_form(const Node& node, Builder& builder) {
   const RecurrentSettings settings(node);
   const Node* const training =
-      builder.node(node.op_type() + "Training", kInternalDomain, node.inputs(),
+      builder.node(node.op_type() + "Training", kInternalDomain, node.copy_inputs(),
                    settings.states_output() + 1, node.attributes);
   std::vector<Expr> outputs;
   for (int i = 0; i < settings.gates_output(); ++i)

@@ -32,6 +32,19 @@ TEST(SymShape, KnownOnlyWhenEachDimIs) {
   EXPECT_EQ((SymShape{Dim(), 3}).known(), std::nullopt);
 }
 
+TEST(SymShape, CopiesShareTheirDimsUntilOneChanges) {
+  const SymShape first{Dim("N"), 3};
+  SymShape second = first;
+  EXPECT_EQ(second.dims().data(), first.dims().data());
+  second[0] = 2;
+  EXPECT_EQ(second, SymShape(Shape{2, 3}));
+  EXPECT_EQ(first, (SymShape{Dim("N"), 3}));
+  const Dim* const own = second.dims().data();
+  second[1] = 4;
+  EXPECT_EQ(second.dims().data(), own);
+  EXPECT_EQ(SymShape(), SymShape(Shape()));
+}
+
 TEST(SymShape, Prints) {
   EXPECT_EQ(text(SymShape{Dim("batch"), 3, Dim()}), "[batch,3,?]");
   EXPECT_EQ(text(SymShape()), "[]");
