@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/base/pointer_map.h"
+#include "core/graph/number_table.h"
 #include "core/ops/builder.h"
 #include "core/ops/registry.h"
 
@@ -97,7 +98,8 @@ std::vector<std::string> refusals(const Graph& graph, const Flow& flow) {
 
 class Engine {
  public:
-  Engine(Graph& graph, const Flow& flow) : flow_(flow), builder_(graph, nullptr, "grad/") {}
+  Engine(Graph& graph, const Flow& flow)
+      : flow_(flow), builder_(graph, nullptr, "grad/"), arrived_(graph) {}
 
   void seed(const Seed& seed) {
     const Expr output = builder_.expr(seed.output);
@@ -115,8 +117,8 @@ class Engine {
 
   /// Empty when nothing flows into the value.
   Expr gradient_of(const Value* value) {
-    if (!arrived_.contains(value)) return {};
-    std::vector<Expr>& all = arrived_[value];
+    if (value == nullptr || arrived_[*value].empty()) return {};
+    std::vector<Expr>& all = arrived_[*value];
     Expr& sum = all.front();
     for (std::size_t i = 1; i < all.size(); ++i) sum = sum + all[i];
     all.resize(1);
@@ -146,12 +148,12 @@ class Engine {
   }
 
   void add(const Value* value, const Expr& gradient) {
-    arrived_[value].push_back(sum_to(cast(gradient, value->dtype()), value->known_shape()));
+    arrived_[*value].push_back(sum_to(cast(gradient, value->dtype()), value->known_shape()));
   }
 
   const Flow& flow_;
   Builder builder_;
-  PointerMap<Value, std::vector<Expr>> arrived_;
+  ValueTable<std::vector<Expr>> arrived_;
 };
 
 }  // namespace

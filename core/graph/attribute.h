@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/rare_string.h"
 #include "core/tensor/tensor.h"
 
 namespace graft {
@@ -28,9 +29,9 @@ struct Attribute {
   std::string name;
   AttributeValue value;
   /// In a function body: the function's attribute that gives the value; else empty.
-  std::string reference{};
+  RareString reference{};
   /// What a file held beside name and value. Only io reads and writes it.
-  std::string preserved{};
+  RareString preserved{};
 
   Attribute(std::string_view attribute_name, AttributeValue attribute_value)
       : name(attribute_name), value(std::move(attribute_value)) {}

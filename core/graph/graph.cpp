@@ -104,7 +104,7 @@ Value* Graph::add_input(std::string_view value_name, ValueType type) {
 
 Value* Graph::add_initializer(std::string_view value_name, Tensor tensor) {
   if (!tensor.defined()) fail(ErrorKind::argument, "initializer '", value_name, "' has no tensor");
-  const ValueType type{tensor.dtype(), SymShape(tensor.shape())};
+  const ValueType type{tensor.dtype(), share_dims(SymShape(tensor.shape()))};
   return place_initializer(value_name, std::move(tensor), type);
 }
 
@@ -119,6 +119,20 @@ Value* Graph::place_initializer(std::string_view value_name, Tensor tensor, cons
   value->initializer_ = std::move(tensor);
   initializers_.push_back(value);
   return value;
+}
+
+SymShape Graph::share_dims(SymShape shape) {
+  constexpr std::size_t kRecent = 64;
+  if (parent_ != nullptr || shape.rank() == 0) return shape;  // bodies are small, and many
+  std::size_t hash = 0;
+  for (const Dim& dim : std::as_const(shape)) {
+    constexpr std::size_t kFactor = 31;
+    hash = kFactor * hash + static_cast<std::size_t>(dim.value());
+  }
+  recent_shapes_.resize(kRecent);
+  SymShape& recent = recent_shapes_[hash % kRecent];
+  if (recent != shape) recent = std::move(shape);
+  return recent;
 }
 
 void Graph::add_output(Value* value) {
@@ -177,10 +191,8 @@ Node* Graph::add_node(std::string_view op_type, std::string_view domain,
   check_time();
   const auto at = before == nullptr ? nodes_.end() : before->position_;
   // Made first: a piece of the pool has no owner until its node stands there.
-  std::string own_type(op_type);
-  std::string own_domain(domain == "ai.onnx" ? std::string_view() : domain);
-  std::unique_ptr<Node> made(::new (memory_.allocate(sizeof(Node)))
-                                 Node(this, std::move(own_type), std::move(own_domain)));
+  const OpName& op = op_names_.of(op_type, domain == "ai.onnx" ? std::string_view() : domain);
+  std::unique_ptr<Node> made(::new (memory_.allocate(sizeof(Node))) Node(this, op));
   const auto position = nodes_.emplace(at, std::move(made));
   Node* const node = position->get();
   node->position_ = position;
@@ -267,11 +279,17 @@ void Graph::rename(Value* value, std::string_view new_name) {
 std::string Graph::unique_name(std::string_view stem) {
   std::string candidate(stem.empty() ? "value" : stem);
   if (find_in_scope(candidate) == nullptr) return candidate;
-  int& suffix = next_suffix_[candidate];
+  const auto known = next_suffix_.find(candidate);
+  int suffix = known == next_suffix_.end() ? 0 : known->second;
   std::string numbered;
   do {
     numbered = candidate + "_" + std::to_string(++suffix);
   } while (find_in_scope(numbered) != nullptr);
+  if (known != next_suffix_.end()) {
+    known->second = suffix;
+  } else if (suffix > 1) {  // most stems never have a third name
+    next_suffix_.emplace(std::move(candidate), suffix);
+  }
   return numbered;
 }
 

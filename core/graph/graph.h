@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -67,6 +69,11 @@ class Graph {
 
   const NodeList& nodes() const { return nodes_; }
   std::size_t node_count() const { return nodes_.size(); }
+  /// One more than the largest number of a node or value, those that are gone included.
+  template <class NodeOrValue>
+  std::size_t numbered() const {
+    return std::is_same_v<NodeOrValue, Node> ? numbered_nodes_ : numbered_values_;
+  }
   /// The node that runs next; null at the end.
   Node* next(const Node* node) const;
 
@@ -82,6 +89,10 @@ class Graph {
   /// Lets every reader of `from`, bodies and graph outputs included, read `to`. Throws
   /// Error{argument} for null.
   void replace_all_uses(Value* from, Value* to);
+
+  /// The same shape, which shares its dims with what was of the same shape lately: most values have
+  /// one of few. Bodies, of which there may be many small ones, share nothing.
+  SymShape share_dims(SymShape shape);
 
   /// What the file held of a value of this graph; nothing where there was no file. Copies of the
   /// graph hold it too. Only io and edits of what a file declares look at it.
@@ -108,13 +119,17 @@ class Graph {
 
   /// Of nodes, values and their lists, which so lie in the order in which they were made.
   Pool memory_;
+  OpNames op_names_;
   Graph* parent_;
+  std::uint32_t numbered_nodes_ = 0;
+  std::uint32_t numbered_values_ = 0;
   NodeList nodes_;
   std::vector<std::unique_ptr<Value>> owned_;  // inputs and initializers
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<Value*> initializers_;
   NameTable by_name_;
+  std::vector<SymShape> recent_shapes_;  // by a hash; none until the first
   std::unordered_map<std::string, int> next_suffix_;
   std::unordered_map<const Value*, PreservedValue> preserved_values_;
   std::optional<double> folding_left_;

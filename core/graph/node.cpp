@@ -4,13 +4,13 @@
 
 namespace graft {
 
-Node::Node(Graph* graph, std::string op_type, std::string domain)
+Node::Node(Graph* graph, const OpName& op)
     : graph_(graph),
-      op_type_(std::move(op_type)),
+      op_(&op),
+      number_(graph->numbered_nodes_++),
       inputs_(graph->memory_),
       outputs_(graph->memory_),
-      use_places_(graph->memory_),
-      domain_(std::move(domain)) {}
+      use_places_(graph->memory_) {}
 
 void Node::operator delete(Node* node, std::destroying_delete_t) {
   Pool& memory = node->graph_->memory_;
@@ -36,11 +36,11 @@ void Node::trim_inputs() {
 }
 
 std::string Node::label() const {
-  if (!name_.empty()) return op_type_ + " node '" + name_ + "'";
+  if (!name_.empty()) return op_type() + " node '" + name_ + "'";
   for (const auto& output : outputs_) {
-    if (output) return op_type_ + " node producing '" + output->name() + "'";
+    if (output) return op_type() + " node producing '" + output->name() + "'";
   }
-  return op_type_ + " node";
+  return op_type() + " node";
 }
 
 }  // namespace graft

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <new>
@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "core/base/pool.h"
+#include "core/base/rare_string.h"
 #include "core/graph/attribute.h"
+#include "core/graph/op_name.h"
 #include "core/graph/value.h"
 
 namespace graft {
-
-struct OpDef;
 
 /// The domain of ops that exist only inside a training step and never reach a file.
 inline constexpr std::string_view kInternalDomain = "ai.graft";
@@ -35,16 +35,20 @@ class Node {
   void operator delete(Node* node, std::destroying_delete_t);
 
   /// ONNX's name of the op: "Conv".
-  const std::string& op_type() const { return op_type_; }
+  const std::string& op_type() const { return op_->type; }
   /// Empty for the standard domain ("ai.onnx" is folded into it).
-  const std::string& domain() const { return domain_; }
+  const std::string& domain() const { return op_->domain; }
   bool is(std::string_view op_type, std::string_view domain = "") const {
-    return op_type_ == op_type && domain_ == domain;
+    return op_->type == op_type && op_->domain == domain;
   }
+  /// Both. Nodes of a graph that call the same op share it.
+  const OpName& op() const { return *op_; }
   /// The file's name for the node; may be empty and need not be unique.
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
   Graph& graph() const { return *graph_; }
+  /// No other node of the graph has it or had it (core/graph/number_table.h).
+  std::uint32_t number() const { return number_; }
 
   /// The values that it reads, in order; null where an optional input is left out.
   std::span<Value* const> inputs() const { return inputs_; }
@@ -66,33 +70,30 @@ class Node {
     return index < output_count() ? outputs_[static_cast<std::size_t>(index)].get() : nullptr;
   }
 
-  /// The op's definition, once it was looked up. Only OpRegistry reads and writes it.
-  mutable std::atomic<const OpDef*> definition{nullptr};
-
   /// "Conv node 'conv1'", or "Conv node producing 'y'" when it has no name: for errors.
   std::string label() const;
 
  private:
   friend class Graph;
   friend class Value;
-  Node(Graph* graph, std::string op_type, std::string domain);
+  Node(Graph* graph, const OpName& op);
 
   // What passes look at lies together.
   Graph* graph_;
-  std::string op_type_;
+  const OpName* op_;
+  std::uint32_t number_;
   std::vector<Value*, PoolAllocator<Value*>> inputs_;
   std::vector<std::unique_ptr<Value>, PoolAllocator<std::unique_ptr<Value>>> outputs_;
   /// Where each input's Use stands in its value's list.
   std::vector<std::size_t, PoolAllocator<std::size_t>> use_places_;
   NodeList::iterator position_;
-  std::string domain_;
   std::string name_;
 
  public:
   Attributes attributes{};
-  std::string doc{};
+  RareString doc{};
   /// Fields of the file's node that Graft does not interpret. Only io reads and writes it.
-  std::string preserved{};
+  RareString preserved{};
 };
 
 }  // namespace graft

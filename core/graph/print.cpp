@@ -124,7 +124,7 @@ std::string Printer::elements(const Tensor& tensor) const {
 }
 
 std::string Printer::attribute(const Attribute& attribute) const {
-  if (!attribute.reference.empty()) return "@" + bare_or_quoted(attribute.reference);
+  if (!attribute.reference.empty()) return "@" + bare_or_quoted(attribute.reference.str());
   return std::visit([&](const auto& value) { return shown(value); }, attribute.value);
 }
 

@@ -20,7 +20,10 @@ Shape Value::known_shape() const {
 }
 
 Value::Value(Graph* graph, std::string name)
-    : graph_(graph), uses_(graph->memory_), name_(std::move(name)) {}
+    : graph_(graph),
+      number_(graph->numbered_values_++),
+      uses_(graph->memory_),
+      name_(std::move(name)) {}
 
 void Value::operator delete(Value* value, std::destroying_delete_t) {
   Pool& memory = value->graph_->memory_;

@@ -72,6 +72,8 @@ class Value {
   Graph& graph() const { return *graph_; }
   /// Null for graph inputs and initializers.
   Node* producer() const { return producer_; }
+  /// No other value of the graph has it or had it (core/graph/number_table.h).
+  std::uint32_t number() const { return number_; }
   /// Which of the producer's outputs this is; 0 without a producer.
   int output_index() const { return output_index_; }
   /// Readers, bodies of If, Loop and Scan included, in the order in which they were connected; the
@@ -119,9 +121,10 @@ class Value {
   // What passes look at lies together.
   Graph* graph_;
   Node* producer_ = nullptr;
+  std::uint32_t number_;
+  int output_index_ = 0;
   std::vector<Use, PoolAllocator<Use>> uses_;
   ValueType type_;
-  int output_index_ = 0;
   int output_count_ = 0;
   bool is_input_ = false;
   Tensor initializer_;

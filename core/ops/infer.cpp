@@ -48,10 +48,7 @@ void InferContext::set_output(int index, DType dtype, std::optional<SymShape> sh
   }
   ValueType type{dtype, std::move(shape)};
   if (value->type() == type) return;  // most have it since an earlier pass
-  // To share the dims of the input that has the same.
-  for (const Value* const input : node_.inputs()) {
-    if (input != nullptr && input->shape() == type.shape) type.shape = input->shape();
-  }
+  if (type.shape) type.shape = node_.graph().share_dims(*std::move(type.shape));
   value->set_type(std::move(type));
 }
 

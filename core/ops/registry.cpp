@@ -126,10 +126,10 @@ const OpDef* OpRegistry::find(std::string_view op, std::string_view domain) cons
 
 /// Passes ask for the same node's definition again and again.
 const OpDef* OpRegistry::find(const Node& node) const {
-  const OpDef* def = node.definition.load(std::memory_order_relaxed);
+  const OpDef* def = node.op().definition.load(std::memory_order_relaxed);
   if (def == nullptr) {
     def = find(node.op_type(), node.domain());
-    node.definition.store(def, std::memory_order_relaxed);
+    node.op().definition.store(def, std::memory_order_relaxed);
   }
   return def;
 }

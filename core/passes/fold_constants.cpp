@@ -102,9 +102,7 @@ bool can_evaluate(const Node& node) {
   return is_view || !prepare_all_kernels(node, cpu()).empty();
 }
 
-}  // namespace
-
-bool fold_constants(Graph& graph) {
+bool fold(Graph& graph, bool is_inferred) {
   if (!graph.folding_left()) {
     graph.folding_left() = static_cast<double>(limits().folded_bytes) +
                            static_cast<double>(limits().folded_share) * constant_bytes(graph);
@@ -112,7 +110,7 @@ bool fold_constants(Graph& graph) {
   bool changed = false;
   for (auto next = graph.nodes().begin(); next != graph.nodes().end();) {
     Node& node = **next++;  // which may go
-    infer(node);
+    if (!is_inferred) infer(node);
     if (!is_foldable(node)) continue;
     std::optional<std::vector<Tensor>> results;
     if (OpRegistry::instance().get(node).is_dynamic) {
@@ -124,8 +122,19 @@ bool fold_constants(Graph& graph) {
     if (!results) continue;
     replace_by_constants(graph, node, *results);
     changed = true;
+    is_inferred = false;
   }
   return changed;
+}
+
+}  // namespace
+
+bool fold_constants(Graph& graph) {
+  return fold(graph, false);
+}
+
+bool fold_inferred_constants(Graph& graph) {
+  return fold(graph, true);
 }
 
 }  // namespace graft::passes

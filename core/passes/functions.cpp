@@ -19,7 +19,7 @@ void resolve_references(Graph& body, const Function& function, const Node& call)
     std::vector<std::string> absent;
     for (Attribute& attribute : node->attributes) {
       if (attribute.reference.empty()) continue;
-      const Attribute* const argument = find_argument(function, call, attribute.reference);
+      const Attribute* const argument = find_argument(function, call, attribute.reference.str());
       if (argument == nullptr) {
         absent.push_back(attribute.name);
         continue;

@@ -2,7 +2,7 @@
 // up to the kernel that would run them, and then nodes move.
 #include <algorithm>
 
-#include "core/base/pointer_map.h"
+#include "core/graph/number_table.h"
 #include "core/ops/alias.h"
 #include "core/ops/kernel.h"
 #include "core/ops/op_def.h"
@@ -27,9 +27,10 @@ struct AddedGradient {
 
 class Fuser {
  public:
-  Fuser(Graph& graph, Device& device) : graph_(graph), device_(device) {
+  Fuser(Graph& graph, Device& device) : graph_(graph), device_(device), position_(graph) {
+    int position = 0;
     for (const auto& node : graph.nodes()) {
-      position_[node.get()] = static_cast<int>(position_.size());
+      position_[*node] = position++;
       if (node->is("Add")) sums_.push_back(node.get());
     }
   }
@@ -74,7 +75,7 @@ class Fuser {
       graph_.remove(fused);
       return false;
     }
-    position_[fused] = position(match.sum);
+    position_[*fused] = position(match.sum);
     const std::string name = sum->name();
     graph_.replace_all_uses(sum, fused->output());
     graph_.remove(match.sum);
@@ -82,7 +83,7 @@ class Fuser {
     graph_.rename(fused->output(), name);
     if (Node* const producer = match.addend->producer(); may_wait(producer, *fused)) {
       graph_.move(producer, fused);
-      position_[producer] = position(fused);
+      position_[*producer] = position(fused);
     }
     return true;
   }
@@ -115,11 +116,11 @@ class Fuser {
            });
   }
 
-  int position(const Node* node) const { return position_.at(node); }
+  int position(const Node* node) const { return position_[*node]; }
 
   Graph& graph_;
   Device& device_;
-  PointerMap<Node, int> position_;
+  NodeTable<int> position_;
   std::vector<Node*> sums_;
 };
 

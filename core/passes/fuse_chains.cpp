@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/pointer_map.h"
+#include "core/graph/number_table.h"
 #include "core/ops/registry.h"
 #include "core/passes/chain_internal.h"
 #include "core/passes/pass.h"
@@ -29,10 +30,10 @@ Value* root_of(Value* value) {
 
 class Chains {
  public:
-  Chains(Graph& graph, Device& device) : graph_(graph), device_(device) {
-    position_.reserve(graph.node_count());
+  Chains(Graph& graph, Device& device)
+      : graph_(graph), device_(device), position_(graph), group_of_(graph, -1) {
     for (const auto& node : graph_.nodes()) {
-      position_[node.get()] = static_cast<int>(nodes_.size());
+      position_[*node] = static_cast<int>(nodes_.size());
       note_updates(*node);
       nodes_.push_back(node.get());
     }
@@ -52,7 +53,7 @@ class Chains {
   }
 
  private:
-  int position(const Node* node) const { return position_.at(node); }
+  int position(const Node* node) const { return position_[*node]; }
 
   void note_updates(const Node& node) {
     for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
@@ -69,18 +70,19 @@ class Chains {
     const Value* const result = node.output(0);
     std::vector<int> found;
     for (const Value* input : node.inputs()) {
-      const int* const group = input == nullptr ? nullptr : group_of_.find(input->producer());
-      if (group == nullptr || input->shape() != result->shape() ||
-          input->layout != result->layout || std::ranges::find(found, *group) != found.end()) {
+      if (input == nullptr || input->producer() == nullptr) continue;
+      const int group = group_of_[*input->producer()];
+      if (group < 0 || input->shape() != result->shape() || input->layout != result->layout ||
+          std::ranges::find(found, group) != found.end()) {
         continue;
       }
-      found.push_back(*group);
+      found.push_back(group);
     }
     if (found.size() > 1 && join(node, found)) return;
     for (const int group : found) {
       if (join(node, {group})) return;
     }
-    group_of_[&node] = static_cast<int>(groups_.size());
+    group_of_[node] = static_cast<int>(groups_.size());
     groups_.push_back({&node});
   }
 
@@ -99,7 +101,7 @@ class Chains {
     };
     if (!is_chain(links) || !std::ranges::all_of(groups, keeps)) return false;
     for (const int group : groups) groups_[static_cast<std::size_t>(group)].clear();
-    for (const Node* link : links) group_of_[link] = groups.front();
+    for (const Node* link : links) group_of_[*link] = groups.front();
     groups_[static_cast<std::size_t>(groups.front())] = std::move(links);
     return true;
   }
@@ -169,9 +171,9 @@ class Chains {
   Graph& graph_;
   Device& device_;
   std::vector<Node*> nodes_;
-  PointerMap<Node, int> position_;
+  NodeTable<int> position_;
   PointerMap<Value, int> updated_at_;  // a variable: the place of its update
-  PointerMap<Node, int> group_of_;
+  NodeTable<int> group_of_;            // -1: none yet
   std::vector<Links> groups_;
 };
 

@@ -3,7 +3,7 @@
 // where the last assignment stands.
 #include <algorithm>
 
-#include "core/base/pointer_map.h"
+#include "core/graph/number_table.h"
 #include "core/ops/alias.h"
 #include "core/passes/chain_internal.h"
 #include "core/passes/pass.h"
@@ -41,11 +41,10 @@ class Updates {
  private:
   void number_nodes() {
     int position = 0;
-    position_.reserve(graph_.node_count());
-    for (const auto& node : graph_.nodes()) position_[node.get()] = position++;
+    for (const auto& node : graph_.nodes()) position_[*node] = position++;
   }
 
-  int position(const Node* node) const { return position_.at(node); }
+  int position(const Node* node) const { return position_[*node]; }
 
   /// Those whose content is element-wise, of the shape of the last.
   Links fitting(const Links& group) const {
@@ -139,7 +138,7 @@ class Updates {
       chain.inputs.push_back(operand);
     }
     if (!fits_chain(chain.links, chain.inputs, chain.results, device_)) return false;
-    position_[add_chain(graph_, chain, assigns.back())] = place;
+    position_[*add_chain(graph_, chain, assigns.back())] = place;
     for (Node* assign : assigns) graph_.remove(assign);
     for (auto link = chain.links.rbegin(); link != chain.links.rend(); ++link) graph_.remove(*link);
     return true;
@@ -147,7 +146,7 @@ class Updates {
 
   Graph& graph_;
   Device& device_;
-  PointerMap<Node, int> position_;
+  NodeTable<int> position_;
 };
 
 }  // namespace

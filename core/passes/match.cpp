@@ -40,12 +40,12 @@ bool has_known_shape(const Value* value) {
 
 }  // namespace
 
-NodeOrder::NodeOrder(const Graph& graph) {
+NodeOrder::NodeOrder(const Graph& graph) : places_(graph) {
+  std::size_t index = 0;
   int updates = 0;
-  places_.reserve(graph.node_count());
   for (const auto& node : graph.nodes()) {
     updates += updates_state(*node) ? 1 : 0;
-    places_.try_emplace(node.get(), {places_.size(), updates});
+    places_[*node] = {index++, updates};
   }
 }
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/pointer_map.h"
 #include "core/base/shape.h"
+#include "core/graph/number_table.h"
 #include "core/ops/builder.h"
 #include "core/passes/pattern.h"
 
@@ -23,12 +23,12 @@ class NodeOrder {
 
  private:
   struct Place {
-    std::size_t index;
-    int updates;
+    std::size_t index = 0;
+    int updates = 0;
   };
-  const Place& at(const Node& node) const { return places_.at(&node); }
+  const Place& at(const Node& node) const { return places_[node]; }
 
-  PointerMap<Node, Place> places_;
+  NodeTable<Place> places_;
 };
 
 /// A node that a `through` passed, and the input by which it went on.

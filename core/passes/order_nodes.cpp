@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-#include "core/base/pointer_map.h"
+#include "core/graph/number_table.h"
 #include "core/ops/alias.h"
 #include "core/passes/order_nodes.h"
 
@@ -73,9 +73,8 @@ struct Item {
 
 class Scheduler {
  public:
-  Scheduler(Graph& graph, bool only_updates) : graph_(graph) {
+  Scheduler(Graph& graph, bool only_updates) : graph_(graph), known_(graph) {
     items_.reserve(graph.node_count());
-    known_.reserve(graph.node_count());
     for (const auto& node : graph.nodes()) {
       items_.push_back({.node = node.get()});
       items_.back().may_jump = !only_updates || updates_state(*node);
@@ -105,7 +104,7 @@ class Scheduler {
  private:
   /// What is known of a value: its block, and the item that makes it, if one does.
   struct Known {
-    int block;
+    int block = -1;
     int maker = -1;
   };
 
@@ -116,8 +115,8 @@ class Scheduler {
 
   /// Memory that is not the step's own has a block too, of 0 bytes.
   Known look_up(const Value* value) {
-    const auto [known, is_new] = known_.try_emplace(value);
-    if (is_new) known = {add_block(0)};
+    Known& known = known_[*value];
+    if (known.block < 0) known.block = add_block(0);
     return known;
   }
 
@@ -156,13 +155,13 @@ class Scheduler {
       const Alias* const alias = find_alias(node, output, kind);
       if (alias == nullptr || node.input(alias->input) == nullptr) continue;
       const int block = look_up(node.input(alias->input)).block;
-      known_[value] = {block, i};
+      known_[*value] = {block, i};
       if (kind == AliasKind::state) wait_for_readers(i, block);
       if (value->is_graph_output()) blocks_[at(block)].bytes = 0;
       return;
     }
     const int block = add_block(value->is_graph_output() ? 0 : value->bytes());
-    known_[value] = {block, i};
+    known_[*value] = {block, i};
     items_[at(i)].allocates += blocks_[at(block)].bytes;
   }
 
@@ -224,7 +223,7 @@ class Scheduler {
 
   Graph& graph_;
   std::vector<Item> items_;
-  PointerMap<Value, Known> known_;
+  ValueTable<Known> known_;
   std::vector<Block> blocks_;
   Lists lists_;
   /// Those whose inputs are there, and some that are placed; numbers are negative, since the

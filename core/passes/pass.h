@@ -39,6 +39,9 @@ bool infer_shapes(Graph& graph);
 /// Random ops stay. Runs on the CPU.
 bool fold_constants(Graph& graph);
 
+/// The same right behind infer_shapes: infers nothing again until a node was evaluated.
+bool fold_inferred_constants(Graph& graph);
+
 /// Removes nodes whose outputs nobody reads (but those that update a variable) and initializers
 /// without readers.
 bool eliminate_dead(Graph& graph);

@@ -79,7 +79,7 @@ constexpr Pass kNewestFormPasses[] = {
 
 constexpr Pass kSettlePasses[] = {
     {"infer_shapes", on<infer_shapes>},
-    {"fold_constants", on<fold_constants>},
+    {"fold_constants", on<fold_inferred_constants>},
     {.name = "choose_branches", .run = on<choose_branches>, .restarts = true},
     {"eliminate_dead", on<eliminate_dead>},
 };
@@ -113,7 +113,7 @@ constexpr Pass kOutputTypesPasses[] = {
 // Not settled: what only a Gradient op names looks dead before it is lowered.
 constexpr Pass kGradientModelPasses[] = {
     {"upgrade_opset", upgrade},         {"bind_inputs", bind},
-    {"infer_shapes", on<infer_shapes>}, {"fold_constants", on<fold_constants>},
+    {"infer_shapes", on<infer_shapes>}, {"fold_constants", on<fold_inferred_constants>},
     {"decompose", on<decompose>},
 };
 

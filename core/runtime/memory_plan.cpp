@@ -23,7 +23,6 @@ MemoryPlan place(const std::vector<Lifetime>& lifetimes, const std::vector<std::
   for (const std::size_t index : order) {
     const Lifetime& lifetime = lifetimes[index];
     const std::size_t bytes = aligned(lifetime.bytes);
-    if (bytes == 0) continue;
     const std::size_t offset = occupancy.lowest_fit(lifetime.first, lifetime.last, bytes);
     occupancy.take(lifetime.first, lifetime.last, offset, bytes);
     plan.offsets[index] = offset;
@@ -52,8 +51,10 @@ std::size_t most_alive_bytes(const std::vector<Lifetime>& lifetimes) {
 }
 
 MemoryPlan plan_memory(const std::vector<Lifetime>& lifetimes) {
-  std::vector<std::size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < lifetimes.size(); ++i) {
+    if (lifetimes[i].bytes != 0) order.push_back(i);  // few kernels have scratch memory
+  }
   const auto sort_by = [&](auto&& key) {
     std::ranges::stable_sort(order, std::ranges::greater{},
                              [&](std::size_t i) { return key(lifetimes[i]); });

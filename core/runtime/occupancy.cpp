@@ -7,8 +7,8 @@ namespace graft {
 
 Occupancy::Occupancy(int steps) : root_{1, 0, std::max(steps, 1) - 1} {
   const std::size_t leaves = std::bit_ceil(static_cast<std::size_t>(root_.high) + 1);
-  throughout_.resize(leaves);
-  sometime_.resize(2 * leaves);
+  throughout_.resize(leaves, Spans(memory_));
+  sometime_.resize(2 * leaves, Spans(memory_));
 }
 
 std::size_t Occupancy::lowest_fit(int first, int last, std::size_t bytes) {

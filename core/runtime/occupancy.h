@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/base/pool.h"
+
 namespace graft {
 
 /// Which bytes of an arena are taken at which steps. A tree over the steps: each of its nodes
@@ -25,7 +27,7 @@ class Occupancy {
     std::size_t end;
   };
   /// Taken bytes, in order; no two of them overlap or touch.
-  using Spans = std::vector<Span>;
+  using Spans = std::vector<Span, PoolAllocator<Span>>;
   /// A node of the tree, which stands for the steps from `low` to `high`.
   struct Range {
     std::size_t node;
@@ -40,6 +42,7 @@ class Occupancy {
   void collect(const Range& range, int first, int last);
 
   Range root_;
+  Pool memory_;  // of the lists
   // By node; 1 is the root, 2i and 2i + 1 are the halves of i.
   std::vector<Spans> throughout_;  // of those that have halves
   std::vector<Spans> sometime_;

@@ -7,8 +7,8 @@
 
 #include "core/base/at.h"
 #include "core/base/parallel.h"
-#include "core/base/pointer_map.h"
 #include "core/base/say_once.h"
+#include "core/graph/number_table.h"
 #include "core/graph/order.h"
 #include "core/ops/table_limit.h"
 #include "core/ops/together.h"
@@ -36,7 +36,7 @@ struct Step {
   void* workspace;
 };
 
-using Kernels = PointerMap<Node, std::shared_ptr<const PreparedKernel>>;
+using Kernels = NodeTable<std::shared_ptr<const PreparedKernel>>;  // null: not of this plan
 
 }  // namespace
 
@@ -103,8 +103,8 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
     return !fitting.repeats.empty();
   });
   for (const passes::Repeat& repeat : fitting.repeats) {
-    if (kernels.contains(repeat.original)) {
-      kernels[repeat.node] = PlanKernels(*options.device, options.fallback).make(*repeat.node);
+    if (kernels[*repeat.original] != nullptr) {
+      kernels[*repeat.node] = PlanKernels(*options.device, options.fallback).make(*repeat.node);
     }
   }
   return std::move(fitting.arena);
@@ -113,13 +113,12 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
 /// Scratch memory does not depend on the order of nodes, so kernels come first.
 void Plan::State::prepare(passes::PassContext& context) {
   const TablesTogether tables;
-  Kernels kernels;
+  Kernels kernels(*graph);
   WorkspaceBytes workspaces;
   passes::run_stage("prepare_kernels", *graph, context, [&] {
     PlanKernels maker(*options.device, options.fallback);
-    kernels.reserve(graph->node_count());
     for (const Node* node : kernel_nodes(*graph)) {
-      const auto& kernel = kernels[node] = maker.make(*node);
+      const auto& kernel = kernels[*node] = maker.make(*node);
       if (kernel->workspace_bytes != 0) workspaces[node] = kernel->workspace_bytes;
     }
     maker.refuse_missing();
@@ -129,8 +128,8 @@ void Plan::State::prepare(passes::PassContext& context) {
   arena = Tensor::empty(DType::u8, {static_cast<std::int64_t>(layout.bytes)}, *options.device);
   std::vector<PlannedStep> planned;
   for (const Node* node : kernel_nodes(*graph)) {
-    planned.push_back({node, kernels.at(node)->workspace_bytes != 0});
-    steps.push_back({node, kernels.at(node), 0, node->inputs().size(),
+    planned.push_back({node, kernels[*node]->workspace_bytes != 0});
+    steps.push_back({node, kernels[*node], 0, node->inputs().size(),
                      static_cast<std::size_t>(node->output_count()),
                      in_arena(layout.workspace_offsets[steps.size()])});
     run_ends.push_back(steps.size());
@@ -153,7 +152,7 @@ void Plan::State::place_operands() {
 }
 
 void* Plan::State::address(const Value* value) const {
-  const int index = layout.storage.of_value.at(value);
+  const int index = layout.storage.of_value[*value];
   const Storage& one = at(layout.storage.storages, index);
   switch (one.place) {
     case Storage::Place::arena:

@@ -19,14 +19,16 @@ std::int64_t element_count(const Value& value) {
 /// Walks the nodes in order and gives each output a storage.
 class Assigner {
  public:
-  explicit Assigner(const Graph& graph) : graph_(graph) { count_last_reads(); }
+  explicit Assigner(const Graph& graph) : graph_(graph), last_read_(graph, -1) {
+    map_.of_value = ValueTable<int>(graph, -1);
+    count_last_reads();
+  }
 
   StorageMap run(bool binds_outputs) {
     for (const Value* initializer : graph_.initializers()) {
       add(initializer, {.place = Storage::Place::initializer, .initializer = initializer});
     }
-    map_.of_value.reserve(last_read_.size());
-    map_.storages.reserve(last_read_.size());
+    map_.storages.reserve(graph_.node_count() + graph_.initializers().size());
     int input_index = 0;
     for (const Value* input : passes::required_inputs(graph_)) {
       add(input, {.place = Storage::Place::input, .input_index = input_index++});
@@ -46,7 +48,7 @@ class Assigner {
  private:
   void give_to_caller() {
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
-      const int index = map_.of_value.at(graph_.outputs()[i]);
+      const int index = map_.of_value[*graph_.outputs()[i]];
       Storage& storage = map_.storages[static_cast<std::size_t>(index)];
       if (storage.place != Storage::Place::arena) continue;
       storage.place = Storage::Place::output;
@@ -57,7 +59,6 @@ class Assigner {
   /// last_read_[value]: the step of its last reader, views followed to theirs; the end for outputs.
   void count_last_reads() {
     int step = 0;
-    last_read_.reserve(graph_.node_count() + graph_.initializers().size());
     struct Read {
       const Node* node;
       int step;
@@ -70,42 +71,37 @@ class Assigner {
       if (!reads.back().is_view) ++step;
     }
     end_ = step;
-    for (const Value* output : graph_.outputs()) last_read_[output] = end_;
+    for (const Value* output : graph_.outputs()) last_read_[*output] = end_;
     for (auto at = reads.rbegin(); at != reads.rend(); ++at) {
-      const int read = at->is_view ? last_read_[at->node->output(0)] : at->step;
+      const int read = at->is_view ? last_read_[*at->node->output(0)] : at->step;
       for (const Value* input : at->node->inputs()) {
         if (input == nullptr) continue;
-        int& last = last_read_.try_emplace(input, -1).value;
+        int& last = last_read_[*input];
         last = std::max(last, read);
       }
     }
-  }
-
-  int last_read(const Value* value) const {
-    const int* const last = last_read_.find(value);
-    return last == nullptr ? -1 : *last;
   }
 
   int add(const Value* value, Storage storage) {
     storage.bytes = value->bytes();
     map_.storages.push_back(storage);
     const int index = static_cast<int>(map_.storages.size()) - 1;
-    map_.of_value[value] = index;
+    map_.of_value[*value] = index;
     return index;
   }
 
   void share(const Value* output, const Value* input) {
-    const int index = map_.of_value.at(input);
-    map_.of_value[output] = index;
+    const int index = map_.of_value[*input];
+    map_.of_value[*output] = index;
     Storage& storage = map_.storages[static_cast<std::size_t>(index)];
-    storage.last = std::max(storage.last, last_read(output));
+    storage.last = std::max(storage.last, last_read_[*output]);
   }
 
   void place_output(const Node& node, int index, int step) {
     const Value* const output = node.output(index);
     const auto& aliases = OpRegistry::instance().get(node).aliases;
     if (aliases.empty()) {
-      add(output, {.first = step, .last = last_read(output)});
+      add(output, {.first = step, .last = last_read_[*output]});
       return;
     }
     if (const Alias* alias = find_alias(node, index, AliasKind::view)) {
@@ -127,13 +123,13 @@ class Assigner {
         return;
       }
     }
-    add(output, {.first = step, .last = last_read(output)});
+    add(output, {.first = step, .last = last_read_[*output]});
   }
 
   bool may_overwrite(const Node& node, int input_index, const Value& output, int step) const {
     const Value* const input = node.input(input_index);
     if (input == nullptr) return false;
-    const int index = map_.of_value.at(input);
+    const int index = map_.of_value[*input];
     const Storage& storage = map_.storages[static_cast<std::size_t>(index)];
     // As many bytes in fewer elements: those of the input are read again and again.
     if (storage.place != Storage::Place::arena || storage.last > step ||
@@ -143,13 +139,12 @@ class Assigner {
     }
     // Another operand or an earlier output in the same memory would be overwritten while read.
     for (int i = 0; i < node.input_count(); ++i) {
-      if (i != input_index && node.input(i) != nullptr &&
-          map_.of_value.at(node.input(i)) == index) {
+      if (i != input_index && node.input(i) != nullptr && map_.of_value[*node.input(i)] == index) {
         return false;
       }
     }
     for (int i = 0; i < output.output_index(); ++i) {
-      if (node.output(i) != nullptr && map_.of_value.at(node.output(i)) == index) return false;
+      if (node.output(i) != nullptr && map_.of_value[*node.output(i)] == index) return false;
     }
     return true;
   }
@@ -158,7 +153,7 @@ class Assigner {
     if (!state.is_initializer()) {
       fail(ErrorKind::model, node.label(), ": '", state.name(), "' is no variable to update");
     }
-    if (last_read(&state) > step && last_read(&state) < end_) {
+    if (last_read_[state] > step && last_read_[state] < end_) {
       fail(ErrorKind::model, node.label(), ": variable '", state.name(),
            "' is read after its update");
     }
@@ -166,7 +161,7 @@ class Assigner {
 
   const Graph& graph_;
   StorageMap map_;
-  PointerMap<Value, int> last_read_;
+  ValueTable<int> last_read_;
   int end_ = 0;
 };
 

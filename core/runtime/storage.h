@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/base/pointer_map.h"
 #include "core/graph/graph.h"
+#include "core/graph/number_table.h"
 
 namespace graft {
 
@@ -28,10 +28,10 @@ struct Storage {
 /// Which memory each value lives in.
 struct StorageMap {
   std::vector<Storage> storages;
-  PointerMap<Value, int> of_value;
+  ValueTable<int> of_value;  // -1: of none
 
   const Storage& operator[](const Value* value) const {
-    return storages[static_cast<std::size_t>(of_value.at(value))];
+    return storages[static_cast<std::size_t>(of_value[*value])];
   }
 };
 

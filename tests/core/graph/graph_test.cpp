@@ -254,6 +254,31 @@ TEST(Value, BytesOfAllElements) {
             ErrorKind::shape);
 }
 
+TEST(Graph, ConstantsOfOneShapeShareItsDims) {
+  Graph graph("g");
+  const auto dims = [&](const Tensor& tensor) {
+    return &graph.add_initializer("", tensor)->shape()->dims();
+  };
+  const auto* const first = dims(Tensor::zeros(DType::f32, {2, 3}));
+  EXPECT_EQ(dims(Tensor::zeros(DType::i64, {2, 3})), first);
+  EXPECT_NE(dims(Tensor::zeros(DType::f32, {3, 2})), first);
+  for (std::int64_t i = 1; i < 300; ++i) {  // more than are kept
+    EXPECT_EQ(*dims(Tensor::zeros(DType::f32, {i})), SymShape{i}.dims()) << i;
+  }
+  SymShape changed = *graph.initializers().front()->shape();
+  changed[0] = 5;
+  EXPECT_EQ(graph.initializers()[1]->known_shape(), (Shape{2, 3}));
+}
+
+TEST(Graph, NumbersANameThatIsTaken) {
+  Graph graph("g");
+  std::string names;
+  for (int i = 0; i < 4; ++i) {
+    names += graph.add_input(graph.unique_name("x"), {})->name() + " ";
+  }
+  EXPECT_EQ(names, "x x_1 x_2 x_3 ");
+}
+
 TEST(GraphClone, IsEqualAndIndependent) {
   const auto graph = branching();
   graph->doc = "doc";
@@ -269,7 +294,7 @@ TEST(GraphClone, IsEqualAndIndependent) {
   const auto copy = graph->clone(&map);
   verify(*copy);
   EXPECT_EQ(print(*copy), before);
-  EXPECT_EQ(copy->doc + copy->preserved + copy->nodes().front()->doc, "docbytesnode doc");
+  EXPECT_EQ(copy->doc + copy->preserved + copy->nodes().front()->doc.str(), "docbytesnode doc");
   EXPECT_EQ(copy->nodes().front()->preserved, "node bytes");
   EXPECT_EQ(copy->preserved_of(copy->find("x")).info, "info");
   EXPECT_TRUE(copy->preserved_of(copy->find("y")).in_value_info);

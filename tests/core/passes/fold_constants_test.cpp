@@ -49,6 +49,23 @@ TEST(FoldConstants, VariablesAndRandomOpsStay) {
   EXPECT_FALSE(fold_constants(graph)) << "nothing is left to fold";
 }
 
+/// What was evaluated tells a shape that could not be inferred before.
+TEST(FoldConstants, InferredOnesAreInferredAgainBehindWhatWasEvaluated) {
+  Graph graph("g");
+  Builder builder(graph);
+  const Expr x = builder.expr(graph.add_input("x", {DType::f32, SymShape(Shape{4, 2, 3})}));
+  const Expr rows =
+      builder.expr(graph.add_initializer("rows", Tensor::from<std::int64_t>({1}, {8})));
+  const Expr target = call("Concat", {rows, constant_ints(builder, {-1})}, {{"axis", 0}});
+  Node* const reshape = graph.add_node("Reshape", "", {x.value(), target.value()}, {"y"});
+  Node* const relu = graph.add_node("Relu", "", {reshape->output()}, {"z"});
+  graph.add_output(relu->output());
+  EXPECT_TRUE(infer_shapes(graph));
+  EXPECT_FALSE(relu->output()->shape() && relu->output()->shape()->known());
+  EXPECT_TRUE(fold_inferred_constants(graph));
+  EXPECT_EQ(relu->output()->known_shape(), (Shape{8, 3}));
+}
+
 /// Else one mask would serve all steps.
 TEST(FoldConstants, MasksOfTrainingStay) {
   Graph graph("g");

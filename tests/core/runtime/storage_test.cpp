@@ -14,7 +14,7 @@ class StorageTest : public testing::Test {
   StorageTest() : builder_(graph_) {
     x_ = builder_.expr(graph_.add_input("x", {DType::f32, SymShape{2, 3}}));
   }
-  int index(const StorageMap& map, const Expr& value) { return map.of_value.at(value.value()); }
+  int index(const StorageMap& map, const Expr& value) { return map.of_value[*value.value()]; }
 
   Graph graph_;
   Builder builder_;
@@ -71,7 +71,7 @@ TEST_F(StorageTest, AnUpdateWritesIntoItsVariable) {
   const Expr updated = call_internal("Assign", {builder_.expr(state), x_});
   graph_.add_output(exp(x_).value());
   const StorageMap map = assign_storage(graph_);
-  EXPECT_EQ(index(map, updated), map.of_value.at(state));
+  EXPECT_EQ(index(map, updated), map.of_value[*state]);
 }
 
 TEST_F(StorageTest, AVariableReadAfterItsUpdateIsRefused) {

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace graft {
+
+/// A table of what belongs to one graph, values or nodes, by their numbers there: a vector, for
+/// each of which it has one entry where a PointerMap has two to four with a key each. What belongs
+/// to a graph or to its bodies is for a PointerMap.
+template <class Key, class T>
+class NumberTable {
+ public:
+  NumberTable() = default;
+  /// With an entry for each that the graph has by now.
+  explicit NumberTable(const Graph& graph, T initial = {})
+      : entries_(graph.numbered<Key>(), initial), initial_(std::move(initial)) {}
+
+  /// `initial` where nothing else was written. The key belongs to the graph.
+  const T& operator[](const Key& key) const {
+    return key.number() < entries_.size() ? entries_[key.number()] : initial_;
+  }
+  /// Valid until an entry is asked for of one that came later.
+  T& operator[](const Key& key) {
+    if (key.number() >= entries_.size()) entries_.resize(key.number() + std::size_t{1}, initial_);
+    return entries_[key.number()];
+  }
+
+ private:
+  std::vector<T> entries_;
+  T initial_{};
+};
+
+template <class T>
+using ValueTable = NumberTable<Value, T>;
+template <class T>
+using NodeTable = NumberTable<Node, T>;
+
+}  // namespace graft
