@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -17,19 +18,22 @@ class NumberTable {
   NumberTable() = default;
   /// With an entry for each that the graph has by now.
   explicit NumberTable(const Graph& graph, T initial = {})
-      : entries_(graph.numbered<Key>(), initial), initial_(std::move(initial)) {}
+      : graph_(&graph), entries_(graph.numbered<Key>(), initial), initial_(std::move(initial)) {}
 
   /// `initial` where nothing else was written. The key belongs to the graph.
   const T& operator[](const Key& key) const {
+    assert(&key.graph() == graph_);
     return key.number() < entries_.size() ? entries_[key.number()] : initial_;
   }
   /// Valid until an entry is asked for of one that came later.
   T& operator[](const Key& key) {
+    assert(&key.graph() == graph_);
     if (key.number() >= entries_.size()) entries_.resize(key.number() + std::size_t{1}, initial_);
     return entries_[key.number()];
   }
 
  private:
+  const Graph* graph_ = nullptr;
   std::vector<T> entries_;
   T initial_{};
 };

@@ -40,6 +40,7 @@ class Updates {
 
  private:
   void number_nodes() {
+    position_ = NodeTable<int>(graph_);
     int position = 0;
     for (const auto& node : graph_.nodes()) position_[*node] = position++;
   }
