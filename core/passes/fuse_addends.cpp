@@ -1,6 +1,7 @@
 // Walked by hand: that the sum is one of a gradient is the smaller part. Whether both are joined is
 // up to the kernel that would run them, and then nodes move.
 #include <algorithm>
+#include <cassert>
 
 #include "core/graph/number_table.h"
 #include "core/ops/alias.h"
@@ -27,7 +28,7 @@ struct AddedGradient {
 
 class Fuser {
  public:
-  Fuser(Graph& graph, Device& device) : graph_(graph), device_(device), position_(graph) {
+  Fuser(Graph& graph, Device& device) : graph_(graph), device_(device), position_(graph, -1) {
     int position = 0;
     for (const auto& node : graph.nodes()) {
       position_[*node] = position++;
@@ -116,7 +117,10 @@ class Fuser {
            });
   }
 
-  int position(const Node* node) const { return position_[*node]; }
+  int position(const Node* node) const {
+    assert(position_[*node] >= 0);
+    return position_[*node];
+  }
 
   Graph& graph_;
   Device& device_;

@@ -2,6 +2,7 @@
 // where that is possible (Chains::is_chain); a group then becomes one node in the place of its
 // last.
 #include <algorithm>
+#include <cassert>
 
 #include "core/base/pointer_map.h"
 #include "core/graph/number_table.h"
@@ -31,7 +32,7 @@ Value* root_of(Value* value) {
 class Chains {
  public:
   Chains(Graph& graph, Device& device)
-      : graph_(graph), device_(device), position_(graph), group_of_(graph, -1) {
+      : graph_(graph), device_(device), position_(graph, -1), group_of_(graph, -1) {
     for (const auto& node : graph_.nodes()) {
       position_[*node] = static_cast<int>(nodes_.size());
       note_updates(*node);
@@ -53,7 +54,10 @@ class Chains {
   }
 
  private:
-  int position(const Node* node) const { return position_[*node]; }
+  int position(const Node* node) const {
+    assert(position_[*node] >= 0);
+    return position_[*node];
+  }
 
   void note_updates(const Node& node) {
     for (const Alias& alias : OpRegistry::instance().get(node).aliases) {

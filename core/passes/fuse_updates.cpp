@@ -2,6 +2,7 @@
 // goes back over element-wise nodes whose results are read within the formula alone. All these run
 // where the last assignment stands.
 #include <algorithm>
+#include <cassert>
 
 #include "core/graph/number_table.h"
 #include "core/ops/alias.h"
@@ -40,12 +41,15 @@ class Updates {
 
  private:
   void number_nodes() {
-    position_ = NodeTable<int>(graph_);
+    position_ = NodeTable<int>(graph_, -1);
     int position = 0;
     for (const auto& node : graph_.nodes()) position_[*node] = position++;
   }
 
-  int position(const Node* node) const { return position_[*node]; }
+  int position(const Node* node) const {
+    assert(position_[*node] >= 0);
+    return position_[*node];
+  }
 
   /// Those whose content is element-wise, of the shape of the last.
   Links fitting(const Links& group) const {

@@ -41,7 +41,7 @@ bool has_known_shape(const Value* value) {
 }  // namespace
 
 NodeOrder::NodeOrder(const Graph& graph) : places_(graph) {
-  std::size_t index = 0;
+  int index = 0;
   int updates = 0;
   for (const auto& node : graph.nodes()) {
     updates += updates_state(*node) ? 1 : 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -23,10 +24,13 @@ class NodeOrder {
 
  private:
   struct Place {
-    std::size_t index = 0;
+    int index = -1;
     int updates = 0;
   };
-  const Place& at(const Node& node) const { return places_[node]; }
+  const Place& at(const Node& node) const {
+    assert(places_[node].index >= 0);
+    return places_[node];
+  }
 
   NodeTable<Place> places_;
 };

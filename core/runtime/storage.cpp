@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/at.h"
 #include "core/ops/alias.h"
 #include "core/ops/registry.h"
 #include "core/passes/pass.h"
@@ -49,7 +50,7 @@ class Assigner {
   void give_to_caller() {
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
       const int index = map_.of_value[*graph_.outputs()[i]];
-      Storage& storage = map_.storages[static_cast<std::size_t>(index)];
+      Storage& storage = at(map_.storages, index);
       if (storage.place != Storage::Place::arena) continue;
       storage.place = Storage::Place::output;
       storage.output_index = static_cast<int>(i);
@@ -93,7 +94,7 @@ class Assigner {
   void share(const Value* output, const Value* input) {
     const int index = map_.of_value[*input];
     map_.of_value[*output] = index;
-    Storage& storage = map_.storages[static_cast<std::size_t>(index)];
+    Storage& storage = at(map_.storages, index);
     storage.last = std::max(storage.last, last_read_[*output]);
   }
 
@@ -130,7 +131,7 @@ class Assigner {
     const Value* const input = node.input(input_index);
     if (input == nullptr) return false;
     const int index = map_.of_value[*input];
-    const Storage& storage = map_.storages[static_cast<std::size_t>(index)];
+    const Storage& storage = at(map_.storages, index);
     // As many bytes in fewer elements: those of the input are read again and again.
     if (storage.place != Storage::Place::arena || storage.last > step ||
         input->bytes() != output.bytes() || storage.bytes != output.bytes() ||

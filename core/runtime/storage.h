@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/base/at.h"
 #include "core/graph/graph.h"
 #include "core/graph/number_table.h"
 
@@ -30,9 +31,7 @@ struct StorageMap {
   std::vector<Storage> storages;
   ValueTable<int> of_value;  // -1: of none
 
-  const Storage& operator[](const Value* value) const {
-    return storages[static_cast<std::size_t>(of_value[*value])];
-  }
+  const Storage& operator[](const Value* value) const { return at(storages, of_value[*value]); }
 };
 
 /// The nodes of the graph that a kernel runs for; views need none.
