@@ -6,7 +6,9 @@
 #include "autograd/backward.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "core/base/at.h"
 #include "core/base/pointer_map.h"
 #include "core/graph/number_table.h"
 #include "core/ops/builder.h"
@@ -99,7 +101,7 @@ std::vector<std::string> refusals(const Graph& graph, const Flow& flow) {
 class Engine {
  public:
   Engine(Graph& graph, const Flow& flow)
-      : flow_(flow), builder_(graph, nullptr, "grad/"), arrived_(graph) {}
+      : flow_(flow), builder_(graph, nullptr, "grad/"), last_arrived_(graph, kNone) {}
 
   void seed(const Seed& seed) {
     const Expr output = builder_.expr(seed.output);
@@ -117,12 +119,10 @@ class Engine {
 
   /// Empty when nothing flows into the value.
   Expr gradient_of(const Value* value) {
-    if (value == nullptr || arrived_[*value].empty()) return {};
-    std::vector<Expr>& all = arrived_[*value];
-    Expr& sum = all.front();
-    for (std::size_t i = 1; i < all.size(); ++i) sum = sum + all[i];
-    all.resize(1);
-    return sum;
+    if (value == nullptr || last_arrived_[*value] == kNone) return {};
+    Arrived& last = at(arrived_, last_arrived_[*value]);
+    if (last.before != kNone) last = {sum_of(last), kNone};
+    return last.gradient;
   }
 
  private:
@@ -148,12 +148,31 @@ class Engine {
   }
 
   void add(const Value* value, const Expr& gradient) {
-    arrived_[*value].push_back(sum_to(cast(gradient, value->dtype()), value->known_shape()));
+    int& last = last_arrived_[*value];
+    arrived_.push_back({sum_to(cast(gradient, value->dtype()), value->known_shape()), last});
+    last = static_cast<int>(arrived_.size()) - 1;
+  }
+
+  /// A gradient from one reader of a value, and where the one that arrived there before stands.
+  struct Arrived {
+    Expr gradient;
+    int before;
+  };
+  static constexpr int kNone = -1;
+
+  /// In the order in which they arrived.
+  Expr sum_of(const Arrived& last) const {
+    std::vector<Expr> all{last.gradient};
+    for (int i = last.before; i != kNone; i = at(arrived_, i).before) {
+      all.push_back(at(arrived_, i).gradient);
+    }
+    return std::accumulate(std::next(all.rbegin()), all.rend(), all.back());
   }
 
   const Flow& flow_;
   Builder builder_;
-  ValueTable<std::vector<Expr>> arrived_;
+  std::vector<Arrived> arrived_;  // of all values
+  ValueTable<int> last_arrived_;
 };
 
 }  // namespace

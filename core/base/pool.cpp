@@ -1,8 +1,11 @@
 #include "core/base/pool.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <utility>
+
+#include "core/base/large_pages.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -34,11 +37,34 @@ void permit([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 
 }  // namespace
 
+void Pool::Freed::operator()(std::byte* block) const {
+  std::free(block);
+}
+
+std::byte* Pool::keep(void* block) {
+  std::unique_ptr<std::byte, Freed> kept(static_cast<std::byte*>(block));
+  if (kept == nullptr) throw std::bad_alloc();
+  return blocks_.emplace_back(std::move(kept)).get();
+}
+
+/// From the heap, then, once there is more than a large page, from such.
+std::byte* Pool::new_block(std::size_t bytes) {
+  if (of_heap_ < kLargePageBytes) {
+    of_heap_ += bytes;
+    return keep(std::malloc(bytes));
+  }
+  if (large_page_left_ < bytes) {
+    large_page_ = keep(allocate_large_pages(kLargePageBytes));
+    large_page_left_ = kLargePageBytes;
+  }
+  large_page_left_ -= bytes;
+  return std::exchange(large_page_, large_page_ + bytes);
+}
+
 /// As many pieces again as there are.
 void Pool::add_block(Pieces& pieces, std::size_t bytes) {
   const std::size_t count = std::clamp<std::size_t>(pieces.made, kFewest, kLargestBlock / bytes);
-  blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(count * bytes));
-  pieces.next = blocks_.back().get();
+  pieces.next = new_block(count * bytes);
   pieces.left = static_cast<std::uint32_t>(count);
   pieces.made += pieces.left;
   forbid(pieces.next, count * bytes);

@@ -11,8 +11,8 @@ namespace graft {
 /// Memory for the many small pieces that one owner holds, such as the nodes of a graph. Those of
 /// one size lie one behind the other in the order in which they are asked for, but where one was
 /// given back: who walks over them later finds the next one near, where a heap would have strewn
-/// them. What is given back is kept for pieces of the same size, until the pool dies; larger ones
-/// are the heap's. Not for use by two threads at once.
+/// them. A pool of some megabytes lies in large pages. What is given back is kept for pieces of the
+/// same size, until the pool dies; larger ones are the heap's. Not for use by two threads at once.
 class Pool {
  public:
   /// Where pieces start: at a multiple of it.
@@ -41,10 +41,19 @@ class Pool {
     std::uint32_t made = 0;
   };
 
+  struct Freed {
+    void operator()(std::byte* block) const;
+  };
+
+  std::byte* keep(void* block);
+  std::byte* new_block(std::size_t bytes);
   void add_block(Pieces& pieces, std::size_t bytes);
 
   std::array<Pieces, kLargest / kAlignment> pieces_{};  // of 1, 2, ... times the alignment
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+  std::vector<std::unique_ptr<std::byte, Freed>> blocks_;
+  std::size_t of_heap_ = 0;          // bytes of blocks
+  std::byte* large_page_ = nullptr;  // the rest of the last one
+  std::size_t large_page_left_ = 0;
 };
 
 /// Lets a standard container take its memory from a pool, which outlives it.

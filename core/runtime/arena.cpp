@@ -15,8 +15,7 @@ Demand memory_demand(const Graph& graph, const WorkspaceBytes& workspaces, bool 
   }
   int step = 0;
   for (const Node* node : kernel_nodes(graph)) {
-    const auto at = workspaces.find(node);
-    demand.lifetimes.push_back({at == workspaces.end() ? 0 : at->second, step, step});
+    demand.lifetimes.push_back({workspaces[*node], step, step});
     ++step;
   }
   return demand;

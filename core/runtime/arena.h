@@ -1,16 +1,15 @@
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
-#include "core/graph/graph.h"
+#include "core/graph/number_table.h"
 #include "core/runtime/memory_plan.h"
 #include "core/runtime/storage.h"
 
 namespace graft {
 
-/// Scratch memory of each node's kernel; nodes without any may be left out.
-using WorkspaceBytes = std::unordered_map<const Node*, std::size_t>;
+/// Scratch memory of each node's kernel.
+using WorkspaceBytes = NodeTable<std::size_t>;
 
 /// Where a graph's values and its kernels' scratch memory lie in one arena.
 struct Arena {

@@ -68,14 +68,13 @@ class Copies {
     if (dropped.empty()) return {};
     std::vector<passes::Repeat> repeats = passes::recompute(graph_, boundary_, dropped, apart);
     for (const passes::Repeat& one : repeats) {
-      const auto at = workspaces_.find(one.original);
-      if (at != workspaces_.end()) workspaces_[one.node] = at->second;
+      const std::size_t bytes = workspaces_[*one.original];
+      workspaces_[*one.node] = bytes;
     }
     return repeats;
   }
 
   void take_out(const std::vector<passes::Repeat>& repeats) {
-    for (const passes::Repeat& one : repeats) workspaces_.erase(one.node);
     passes::remove_repeats(graph_, repeats);
   }
 

@@ -114,12 +114,12 @@ Arena Plan::State::fit(WorkspaceBytes& workspaces, Kernels& kernels, passes::Pas
 void Plan::State::prepare(passes::PassContext& context) {
   const TablesTogether tables;
   Kernels kernels(*graph);
-  WorkspaceBytes workspaces;
+  WorkspaceBytes workspaces(*graph);
   passes::run_stage("prepare_kernels", *graph, context, [&] {
     PlanKernels maker(*options.device, options.fallback);
     for (const Node* node : kernel_nodes(*graph)) {
       const auto& kernel = kernels[*node] = maker.make(*node);
-      if (kernel->workspace_bytes != 0) workspaces[node] = kernel->workspace_bytes;
+      workspaces[*node] = kernel->workspace_bytes;
     }
     maker.refuse_missing();
     return false;

@@ -1,11 +1,10 @@
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/large_pages.h"
 #include "core/base/parallel.h"
 #include "core/base/system_file.h"
 #include "core/base/words.h"
@@ -26,21 +25,10 @@ std::string processor_name() {
   return "CPU";
 }
 
-/// Memory of some large pages asks for them: a step that passes over megabytes then misses fewer
-/// translations of addresses, and fewer pages are touched for the first time. Where the system has
-/// none to give, small ones serve.
 void* allocate_aligned(std::size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  constexpr std::size_t kLargePage = std::size_t{2} << 20;
-  constexpr std::size_t kWorthIt = 2 * kLargePage;
-  if (bytes >= kWorthIt) {
-    void* memory = nullptr;  // std::aligned_alloc wants a multiple of the alignment
-    if (posix_memalign(&memory, kLargePage, bytes) != 0) return nullptr;
-    madvise(memory, bytes, MADV_HUGEPAGE);
-    return memory;
-  }
-#endif
-  return std::aligned_alloc(Device::kAlignment, bytes);
+  constexpr std::size_t kWorthLargePages = 2 * kLargePageBytes;
+  return bytes >= kWorthLargePages ? allocate_large_pages(bytes)
+                                   : std::aligned_alloc(Device::kAlignment, bytes);
 }
 
 class CpuDevice final : public Device {

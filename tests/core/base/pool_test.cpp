@@ -8,6 +8,8 @@
 #include <list>
 #include <vector>
 
+#include "core/base/large_pages.h"
+
 namespace graft {
 namespace {
 
@@ -55,6 +57,23 @@ TEST(PoolTest, NoTwoPiecesShareMemory) {
     for (std::size_t k = 0; k < pieces[i].size; ++k) ASSERT_EQ(pieces[i].bytes[k], i % 251) << i;
     pool.deallocate(pieces[i].bytes, pieces[i].size);
   }
+}
+
+TEST(PoolTest, MegabytesLieInLargePages) {
+  constexpr std::size_t kBytes = 96;
+  Pool pool;
+  std::vector<std::uint32_t*> pieces(3 * kLargePageBytes / kBytes);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    pieces[i] = static_cast<std::uint32_t*>(pool.allocate(kBytes));
+    std::fill_n(pieces[i], kBytes / sizeof(std::uint32_t), static_cast<std::uint32_t>(i));
+  }
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::vector<std::uint32_t> wanted(kBytes / sizeof(std::uint32_t),
+                                            static_cast<std::uint32_t>(i));
+    ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), pieces[i])) << i;
+  }
+  EXPECT_TRUE(std::ranges::any_of(
+      pieces, [](const void* piece) { return address(piece) % kLargePageBytes == 0; }));
 }
 
 TEST(PoolTest, ServesContainers) {

@@ -61,7 +61,7 @@ TEST_F(OrderNodesTest, AnUpdateRunsBehindTheLastReaderOfItsVariable) {
   graph_.add_output(late);
   EXPECT_TRUE(passes::move_updates(graph_));
   EXPECT_THAT(names(graph_), ElementsAre("dw", "reader", "new_w", "dv", "new_v", "late"));
-  plan_arena(graph_, {});  // refuses a variable that is read after its update
+  plan_arena(graph_, WorkspaceBytes(graph_));  // refuses a variable that is read after its update
   EXPECT_FALSE(passes::move_updates(graph_)) << "there is nothing left to move";
 }
 
@@ -107,10 +107,10 @@ TEST_F(OrderNodesTest, AWorseOrderIsNotKept) {
   Value* const sum = add("ReduceSum", {large}, "sum");
   Value* const product = add("Mul", {other, sum}, "product");
   graph_.add_output(product);
-  const std::size_t given = plan_arena(graph_, {}).bytes;
-  EXPECT_LT(order_and_plan(graph_, {}).bytes, given);
+  const std::size_t given = plan_arena(graph_, WorkspaceBytes(graph_)).bytes;
+  EXPECT_LT(order_and_plan(graph_, WorkspaceBytes(graph_)).bytes, given);
   const std::vector<Node*> best = node_order(graph_);
-  order_and_plan(graph_, {});
+  order_and_plan(graph_, WorkspaceBytes(graph_));
   EXPECT_EQ(node_order(graph_), best);
 }
 

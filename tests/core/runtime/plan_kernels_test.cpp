@@ -71,6 +71,14 @@ TEST_F(SharedKernels, NotThoseThatReadAConstant) {
   EXPECT_FALSE(are_alike(*one.value()->producer(), *one.value()->producer()));
 }
 
+TEST_F(SharedKernels, ThoseThatReadTheSameFewNumbers) {
+  const auto sum = [&](std::int64_t axis) { return reduce_sum(input(), {axis}, false); };
+  const auto sum_of_input = [&] { return call("ReduceSum", {input(), input({1}, DType::i64)}); };
+  EXPECT_TRUE(share(sum(0), sum(0)));
+  EXPECT_FALSE(are_alike(*sum(0).value()->producer(), *sum(1).value()->producer()));
+  EXPECT_FALSE(are_alike(*sum(0).value()->producer(), *sum_of_input().value()->producer()));
+}
+
 /// Each draws numbers of its own.
 TEST_F(SharedKernels, NotThoseThatLookAtMoreOfANode) {
   const auto draw = [&] { return call("RandomNormalLike", {input()}); };
