@@ -221,12 +221,11 @@ void StepBuilder::accumulate(const std::vector<Expr>& buffers) {
 void StepBuilder::update(const std::vector<UpdateInputs>& clocks, const Trained& trained,
                          StateTensors& state) {
   const int rank = or_alone(options_.communicator).rank();
-  const auto groups = trained.updates.by_parameter();
+  const std::vector<const UpdateGroup*> groups = trained.updates.find_all(names_);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto owner = trained.owners.find(names_[i]);
     if (owner != trained.owners.end() && owner->second != rank) continue;
-    const auto found = groups.find(names_[i]);
-    const UpdateGroup* const group = found == groups.end() ? nullptr : found->second;
+    const UpdateGroup* const group = groups[i];
     Optimizer optimizer = *options_.optimizer;
     if (group != nullptr && group->weight_decay) set_weight_decay(optimizer, *group->weight_decay);
     const std::size_t clock = group == nullptr ? 0 : trained.updates.clock_of(*group);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
 #include "core/base/regex.h"
 #include "train/layer_order.h"
@@ -89,11 +91,19 @@ const UpdateGroup* UpdateGroups::find(const std::string& parameter) const {
   return at == groups.end() ? nullptr : &*at;
 }
 
-std::unordered_map<std::string_view, const UpdateGroup*> UpdateGroups::by_parameter() const {
-  std::unordered_map<std::string_view, const UpdateGroup*> found;
-  for (const UpdateGroup& group : groups) {
-    for (const std::string& parameter : group.parameters) found.try_emplace(parameter, &group);
+std::vector<const UpdateGroup*> UpdateGroups::find_all(const Names& parameters) const {
+  if (groups.size() == 1 && groups.front().parameters == parameters) {
+    return std::vector<const UpdateGroup*>(parameters.size(), &groups.front());
   }
+  std::unordered_map<std::string_view, const UpdateGroup*> known;
+  for (const UpdateGroup& group : groups) {
+    for (const std::string& parameter : group.parameters) known.try_emplace(parameter, &group);
+  }
+  std::vector<const UpdateGroup*> found(parameters.size(), nullptr);
+  std::ranges::transform(parameters, found.begin(), [&](const std::string& name) {
+    const auto at = known.find(name);
+    return at == known.end() ? nullptr : at->second;
+  });
   return found;
 }
 

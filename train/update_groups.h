@@ -1,8 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -30,8 +28,8 @@ struct UpdateGroups {
 
   /// The group that has the parameter; null where it goes by the options alone.
   const UpdateGroup* find(const std::string& parameter) const;
-  /// The same for all parameters at once; valid while the groups are.
-  std::unordered_map<std::string_view, const UpdateGroup*> by_parameter() const;
+  /// The same for many parameters at once, in their order; valid while the groups are.
+  std::vector<const UpdateGroup*> find_all(const std::vector<std::string>& parameters) const;
   /// The index of the group's clock.
   std::size_t clock_of(const UpdateGroup& group) const;
   /// How many clocks have started before update `updates` (from 0): a step that was made for as

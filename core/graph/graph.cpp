@@ -63,22 +63,22 @@ void make_room(List& list, std::size_t more = 1) {
 Graph::Graph(std::string graph_name, Graph* parent)
     : name(std::move(graph_name)), parent_(parent), nodes_(memory_) {}
 
+/// No body may point at a value when the first one dies, nor a value of an outer graph at a node.
 Graph::~Graph() {
-  // No body may point at a value when the first one dies, nor a value of an outer graph at a node.
-  disconnect();
-  for (const auto& node : nodes_) node->attributes = {};
+  disconnect(true);
 }
 
-void Graph::disconnect() {
+void Graph::disconnect(bool for_good) {
   set_outputs({});
   for (const auto& node : nodes_) {
-    for (int i = 0; i < node->input_count(); ++i) {
+    for (int i = 0; reads_outside_ && i < node->input_count(); ++i) {
       const Value* const input = node->input(i);
       if (input != nullptr && input->graph_ != this) node->set_input(i, nullptr);
     }
     for_each_body(*node, [this](Graph& body) {
-      if (body.parent_ == this) body.disconnect();
+      if (body.parent_ == this) body.disconnect(false);
     });
+    if (for_good) node->attributes = {};
   }
 }
 
@@ -309,6 +309,7 @@ void Graph::replace_all_uses(Value* from, Value* to) {
   for (const Use& use : uses) {
     use.node->inputs_[static_cast<std::size_t>(use.index)] = to;
     to->add_use(use);
+    use.node->graph_->note_read(*to);
   }
   if (!from->is_graph_output()) return;
   for (Value*& output : from->graph().outputs_) {

@@ -114,13 +114,16 @@ class Graph {
   void drop(Value* value);
   /// Of a value that is about to go.
   void forget(const Value& value);
-  /// Takes all edges out, those of the bodies too.
-  void disconnect();
+  /// Takes all edges out, those of the bodies too; and all bodies, if it is for good.
+  void disconnect(bool for_good);
+  /// By a node of this graph.
+  void note_read(const Value& value) { reads_outside_ |= value.graph_ != this; }
 
   /// Of nodes, values and their lists, which so lie in the order in which they were made.
   Pool memory_;
   OpNames op_names_;
   Graph* parent_;
+  bool reads_outside_ = false;  // whether a node reads, or read, a value of another graph
   std::uint32_t numbered_nodes_ = 0;
   std::uint32_t numbered_values_ = 0;
   NodeList nodes_;

@@ -26,7 +26,10 @@ void Node::set_input(int index, Value* value) {
   }
   if (inputs_[at] != nullptr) inputs_[at]->drop_use(use_places_[at]);
   inputs_[at] = nullptr;  // so it stays when there is no memory for the use
-  if (value != nullptr) value->add_use({this, index});
+  if (value != nullptr) {
+    value->add_use({this, index});
+    graph_->note_read(*value);
+  }
   inputs_[at] = value;
 }
 

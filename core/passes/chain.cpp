@@ -1,9 +1,12 @@
 #include "core/passes/chain_internal.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 
+#include "core/graph/same.h"
 #include "core/ops/chain_limits.h"
 #include "core/ops/infer.h"
 #include "core/ops/kernel.h"
@@ -149,25 +152,55 @@ bool fits_chain(const Links& links, const std::vector<Value*>& inputs,
                                           : fits_device(links, inputs.size());
 }
 
-Node* add_chain(Graph& graph, const NewChain& chain, Node* before) {
-  const auto body = std::make_shared<Graph>("chain", &graph);
+namespace {
+
+std::shared_ptr<Graph> make_body(Graph& graph, const NewChain& chain) {
+  auto body = std::make_shared<Graph>("chain", &graph);
   ValueMap inside;
   for (const Value* input : chain.inputs) inside[input] = body->add_input(input->name(), {});
   for (const Node* link : chain.links) add_to_body(*body, *link, inside);
+  for (const Value* result : chain.results) body->add_output(inside.at(result));
+  return body;
+}
+
+std::size_t hash_of_ops(const Links& links) {
+  constexpr std::size_t kFactor = 31;
+  std::size_t hash = links.size();
+  for (const Node* link : links) {
+    hash = kFactor * hash + std::hash<const OpName*>()(&link->op());  // of one graph
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::shared_ptr<Graph> ChainMaker::body_of(const NewChain& chain) {
+  constexpr std::ptrdiff_t kMostOfOneHash = 8;  // they may differ by an attribute each
+  std::shared_ptr<Graph> body = make_body(graph_, chain);
+  const std::size_t hash = hash_of_ops(chain.links);
+  const auto [first, last] = bodies_.equal_range(hash);
+  const auto known =
+      std::find_if(first, last, [&](const auto& one) { return are_same(*one.second, *body); });
+  if (known != last) return known->second;
+  if (std::distance(first, last) < kMostOfOneHash) bodies_.emplace(hash, body);
+  return body;
+}
+
+Node* ChainMaker::add(const NewChain& chain, Node* before) {
+  const std::shared_ptr<Graph> body = body_of(chain);
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < chain.results.size(); ++i) {
-    body->add_output(inside.at(chain.results[i]));
-    names.push_back(chain.replaced[i]->name());
-    graph.rename(chain.replaced[i], graph.unique_name(names.back() + "/replaced"));
+  for (Value* const replaced : chain.replaced) {
+    names.push_back(replaced->name());
+    graph_.rename(replaced, graph_.unique_name(names.back() + "/replaced"));
   }
   Node* const node =
-      graph.add_node(chain.op, kInternalDomain, chain.inputs, names, {{"body", body}}, before);
+      graph_.add_node(chain.op, kInternalDomain, chain.inputs, names, {{"body", body}}, before);
   for (std::size_t i = 0; i < chain.replaced.size(); ++i) {
     Value* const replaced = chain.replaced[i];
     Value* const output = node->output(static_cast<int>(i));
     output->set_type(replaced->type());
     output->layout = replaced->layout;
-    graph.replace_all_uses(replaced, output);
+    graph_.replace_all_uses(replaced, output);
   }
   return node;
 }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/device/device.h"
@@ -36,7 +39,20 @@ struct NewChain {
   std::vector<Value*> replaced;  ///< whose names and readers the outputs get: one a result
 };
 
-/// Adds the node before `before`. What it replaces stays, with readers among the links at most.
-Node* add_chain(Graph& graph, const NewChain& chain, Node* before);
+/// Adds chains to a graph. Those of one form share a body, which has the names of the first: a deep
+/// model has thousands of chains, of a few forms.
+class ChainMaker {
+ public:
+  explicit ChainMaker(Graph& graph) : graph_(graph) {}
+
+  /// Adds the node before `before`. What it replaces stays, with readers among the links at most.
+  Node* add(const NewChain& chain, Node* before);
+
+ private:
+  std::shared_ptr<Graph> body_of(const NewChain& chain);
+
+  Graph& graph_;
+  std::unordered_multimap<std::size_t, std::shared_ptr<Graph>> bodies_;  // by a hash of their ops
+};
 
 }  // namespace graft::passes

@@ -32,7 +32,7 @@ Value* root_of(Value* value) {
 class Chains {
  public:
   Chains(Graph& graph, Device& device)
-      : graph_(graph), device_(device), position_(graph, -1), group_of_(graph, -1) {
+      : graph_(graph), device_(device), position_(graph, -1), group_of_(graph, -1), chains_(graph) {
     for (const auto& node : graph_.nodes()) {
       position_[*node] = static_cast<int>(nodes_.size());
       note_updates(*node);
@@ -162,13 +162,12 @@ class Chains {
 
   void write(const Links& links) {
     const std::vector<Value*> results = results_of(links);
-    add_chain(graph_,
-              {.op = "ElementwiseChain",
-               .links = links,
-               .inputs = operands_of(links),
-               .results = results,
-               .replaced = results},
-              links.back());
+    chains_.add({.op = "ElementwiseChain",
+                 .links = links,
+                 .inputs = operands_of(links),
+                 .results = results,
+                 .replaced = results},
+                links.back());
     for (auto link = links.rbegin(); link != links.rend(); ++link) graph_.remove(*link);
   }
 
@@ -179,6 +178,7 @@ class Chains {
   PointerMap<Value, int> updated_at_;  // a variable: the place of its update
   NodeTable<int> group_of_;            // -1: none yet
   std::vector<Links> groups_;
+  ChainMaker chains_;
 };
 
 }  // namespace

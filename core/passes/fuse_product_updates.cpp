@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "core/base/machine.h"
 #include "core/ops/alias.h"
@@ -67,7 +68,7 @@ Attributes joined_settings(const Match& m) {
 }
 
 /// The update with a product of those in place of its gradient.
-Results with_product(const Match& m, Value* left, Value* right, const Attributes& settings) {
+Results with_product(const Match& m, Value* left, Value* right, Attributes settings) {
   const Node& update = m.root();
   const std::string_view name = product_form_of(update).op;
   const OpDef& def = *OpRegistry::instance().find(name, kInternalDomain);
@@ -80,7 +81,7 @@ Results with_product(const Match& m, Value* left, Value* right, const Attributes
     const Value* const old = update.output(i);
     outputs.push_back(old == nullptr ? "" : m.graph().unique_name(old->name()));
   }
-  Node* const fused = m.builder().node(name, kInternalDomain, inputs, outputs, settings);
+  Node* const fused = m.builder().node(name, kInternalDomain, inputs, outputs, std::move(settings));
   fused->set_name(update.name());
   std::vector<Expr> results;
   for (int i = 0; i < update.output_count(); ++i) {

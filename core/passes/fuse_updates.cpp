@@ -21,7 +21,7 @@ bool is_assign(const Node& node) {
 
 class Updates {
  public:
-  Updates(Graph& graph, Device& device) : graph_(graph), device_(device) {}
+  Updates(Graph& graph, Device& device) : graph_(graph), device_(device), chains_(graph) {}
 
   bool run() {
     std::vector<Links> groups;
@@ -143,7 +143,7 @@ class Updates {
       chain.inputs.push_back(operand);
     }
     if (!fits_chain(chain.links, chain.inputs, chain.results, device_)) return false;
-    position_[*add_chain(graph_, chain, assigns.back())] = place;
+    position_[*chains_.add(chain, assigns.back())] = place;
     for (Node* assign : assigns) graph_.remove(assign);
     for (auto link = chain.links.rbegin(); link != chain.links.rend(); ++link) graph_.remove(*link);
     return true;
@@ -152,6 +152,7 @@ class Updates {
   Graph& graph_;
   Device& device_;
   NodeTable<int> position_;
+  ChainMaker chains_;
 };
 
 }  // namespace

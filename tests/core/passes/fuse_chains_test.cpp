@@ -142,6 +142,29 @@ TEST_F(FuseChains, LinksHaveOneLayout) {
 )");
 }
 
+TEST_F(FuseChains, ChainsOfOneFormShareABody) {
+  const auto chain = [&](const std::string& name, const char* first, double factor) {
+    Value* const x = input("x" + name, {2, 2});
+    Value* const two = graph_.add_initializer("f" + name, Tensor::full(DType::f32, {}, factor));
+    Value* const a = add(first, {x, two}, "a" + name);
+    graph_.add_output(add("Relu", {a}, "y" + name));
+  };
+  chain("1", "Mul", 2.0);
+  chain("2", "Mul", 2.0);
+  chain("3", "Mul", 3.0);
+  chain("4", "Add", 2.0);
+  fused();
+  std::vector<const Graph*> bodies;
+  for (const auto& node : graph_.nodes()) {
+    for_each_body(*node, [&](const Graph& body) { bodies.push_back(&body); });
+  }
+  ASSERT_EQ(bodies.size(), 4U);
+  EXPECT_EQ(bodies[0], bodies[1]);
+  EXPECT_NE(bodies[0], bodies[2]) << "another constant";
+  EXPECT_NE(bodies[0], bodies[3]) << "another op";
+  EXPECT_EQ(print(*graph_.clone()), print(graph_));
+}
+
 /// What a plan gives, with and without chains.
 std::vector<Tensor> results(const Graph& graph, const std::vector<Tensor>& inputs, bool fuses) {
   Plan plan(graph.clone(), {.fuses_chains = fuses});
