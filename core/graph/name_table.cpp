@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kFewest = 8;
 
 /// Names that differ by the number at their end, as those of values that passes add do, lie beside
-/// each other, sixteen in a row: who adds or copies many looks at few cache lines.
-std::size_t hash_of(std::string_view name) {
+/// each other, sixteen in a row: who adds or copies many looks at few cache lines. Never kFree.
+std::uint32_t hash_of(std::string_view name) {
   constexpr std::size_t kDigits = 9;
   constexpr std::size_t kNeighbours = 16;
   constexpr std::size_t kGolden = 0x9e3779b97f4a7c15U;  // as in PointerMap
@@ -30,56 +30,65 @@ std::size_t hash_of(std::string_view name) {
   }
   const std::size_t stem = std::hash<std::string_view>()(name.substr(0, name.size() - digits));
   const std::size_t group = (stem ^ (number / kNeighbours)) * kGolden;
-  return (group ^ (group >> kHighBits)) ^ (number % kNeighbours);
+  const std::size_t hash = (group ^ (group >> kHighBits)) ^ (number % kNeighbours);
+  return std::max(std::uint32_t{1}, static_cast<std::uint32_t>(hash));
 }
 
 }  // namespace
 
-std::size_t NameTable::slot_of(std::string_view name, std::size_t hash) const {
-  std::size_t slot = hash & (slots_.size() - 1);
-  while (slots_[slot].value != nullptr &&
-         (slots_[slot].hash != hash || slots_[slot].value->name() != name)) {
+std::size_t NameTable::slot_of(std::string_view name, std::uint32_t hash) const {
+  std::size_t slot = hash & mask();
+  while (hashes_[slot] != kFree && (hashes_[slot] != hash || values_[slot]->name() != name)) {
     slot = after(slot);
   }
   return slot;
 }
 
 Value* NameTable::find(std::string_view name) const {
-  return slots_.empty() ? nullptr : slots_[slot_of(name, hash_of(name))].value;
+  return values_.empty() ? nullptr : values_[slot_of(name, hash_of(name))];
 }
 
 Value* NameTable::insert(Value* value) {
   reserve(size_ + 1);
-  const std::size_t hash = hash_of(value->name());
-  Slot& slot = slots_[slot_of(value->name(), hash)];
-  if (slot.value == nullptr) {
-    slot = {hash, value};
+  const std::uint32_t hash = hash_of(value->name());
+  const std::size_t slot = slot_of(value->name(), hash);
+  if (hashes_[slot] == kFree) {
+    hashes_[slot] = hash;
+    values_[slot] = value;
     ++size_;
   }
-  return slot.value;
+  return values_[slot];
 }
 
 /// Those behind move up, as far as their hashes let them: a look-up ends at the first free slot.
 void NameTable::erase(const Value& value) {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t free = hash_of(value.name()) & mask;
-  while (slots_[free].value != &value) free = after(free);
-  for (std::size_t slot = after(free); slots_[slot].value != nullptr; slot = after(slot)) {
-    const std::size_t from_home = (slot - slots_[slot].hash) & mask;
-    if (from_home < ((slot - free) & mask)) continue;
-    slots_[free] = slots_[slot];
+  std::size_t free = hash_of(value.name()) & mask();
+  while (values_[free] != &value) free = after(free);
+  for (std::size_t slot = after(free); hashes_[slot] != kFree; slot = after(slot)) {
+    const std::size_t from_home = (slot - hashes_[slot]) & mask();
+    if (from_home < ((slot - free) & mask())) continue;
+    hashes_[free] = hashes_[slot];
+    values_[free] = values_[slot];
     free = slot;
   }
-  slots_[free] = {};
+  hashes_[free] = kFree;
+  values_[free] = nullptr;
   --size_;
 }
 
 void NameTable::reserve(std::size_t size) {
-  if (2 * size <= slots_.size()) return;
-  std::vector<Slot> old(std::max(kFewest, std::bit_ceil(2 * size)));
-  old.swap(slots_);
-  for (const Slot& slot : old) {
-    if (slot.value != nullptr) slots_[slot_of(slot.value->name(), slot.hash)] = slot;
+  if (2 * size <= hashes_.size()) return;
+  const std::size_t slots = std::max(kFewest, std::bit_ceil(2 * size));
+  std::vector<std::uint32_t> hashes(slots, kFree);
+  std::vector<Value*> values(slots, nullptr);
+  hashes.swap(hashes_);
+  values.swap(values_);
+  for (std::size_t old = 0; old < hashes.size(); ++old) {
+    if (hashes[old] == kFree) continue;
+    std::size_t slot = hashes[old] & mask();
+    while (hashes_[slot] != kFree) slot = after(slot);
+    hashes_[slot] = hashes[old];
+    values_[slot] = values[old];
   }
 }
 

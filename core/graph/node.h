@@ -85,7 +85,7 @@ class Node {
   std::vector<Value*, PoolAllocator<Value*>> inputs_;
   std::vector<std::unique_ptr<Value>, PoolAllocator<std::unique_ptr<Value>>> outputs_;
   /// Where each input's Use stands in its value's list.
-  std::vector<std::size_t, PoolAllocator<std::size_t>> use_places_;
+  std::vector<std::uint32_t, PoolAllocator<std::uint32_t>> use_places_;
   NodeList::iterator position_;
   std::string name_;
 

@@ -42,11 +42,11 @@ std::size_t Value::bytes() const {
 
 void Value::add_use(const Use& use) {
   uses_.push_back(use);
-  at(use.node->use_places_, use.index) = uses_.size() - 1;
+  at(use.node->use_places_, use.index) = static_cast<std::uint32_t>(uses_.size() - 1);
 }
 
 /// In constant time: a learning rate is read by thousands of nodes.
-void Value::drop_use(std::size_t place) {
+void Value::drop_use(std::uint32_t place) {
   const Use moved = uses_.back();
   uses_[place] = moved;
   at(moved.node->use_places_, moved.index) = place;

@@ -116,7 +116,7 @@ class Value {
   friend class Node;
   Value(Graph* graph, std::string name);
   void add_use(const Use& use);
-  void drop_use(std::size_t place);
+  void drop_use(std::uint32_t place);
 
   // What passes look at lies together.
   Graph* graph_;
