@@ -20,6 +20,10 @@ class NumberTable {
   explicit NumberTable(const Graph& graph, T initial = {})
       : graph_(&graph), entries_(graph.numbered<Key>(), initial), initial_(std::move(initial)) {}
 
+  /// With these entries, by number.
+  NumberTable(const Graph& graph, std::vector<T> entries, T initial)
+      : graph_(&graph), entries_(std::move(entries)), initial_(std::move(initial)) {}
+
   /// `initial` where nothing else was written. The key belongs to the graph.
   const T& operator[](const Key& key) const {
     assert(&key.graph() == graph_);

@@ -5,7 +5,11 @@
 namespace graft {
 
 const Alias* find_alias(const Node& node, int output, AliasKind kind) {
-  for (const Alias& alias : OpRegistry::instance().get(node).aliases) {
+  return find_alias(OpRegistry::instance().get(node).aliases, output, kind);
+}
+
+const Alias* find_alias(const std::vector<Alias>& of_op, int output, AliasKind kind) {
+  for (const Alias& alias : of_op) {
     if (alias.output == output && alias.kind == kind) return &alias;
   }
   return nullptr;

@@ -8,6 +8,7 @@ namespace graft {
 /// How an output may share memory with an input by the row of the node's op: the first alias of
 /// that kind; null when there is none.
 const Alias* find_alias(const Node& node, int output, AliasKind kind);
+const Alias* find_alias(const std::vector<Alias>& of_op, int output, AliasKind kind);
 
 /// Whether the node only shows its input under another shape, so that no kernel runs for it.
 bool is_view(const Node& node);

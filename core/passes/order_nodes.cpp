@@ -5,7 +5,6 @@
 #include <queue>
 #include <utility>
 
-#include "core/graph/number_table.h"
 #include "core/ops/alias.h"
 #include "core/passes/order_nodes.h"
 
@@ -61,7 +60,6 @@ struct Block {
 };
 
 struct Item {
-  Node* node;
   List followers{};  ///< that wait for this one
   int waits_for = 0;
   List blocks{};  ///< that it reads, each once
@@ -72,33 +70,34 @@ struct Item {
 };
 
 class Scheduler {
+  using ValueIndex = OperandTable::ValueIndex;
+
  public:
-  Scheduler(Graph& graph, bool only_updates) : graph_(graph), known_(graph) {
-    items_.reserve(graph.node_count());
-    for (const auto& node : graph.nodes()) {
-      items_.push_back({.node = node.get()});
-      items_.back().may_jump = !only_updates || updates_state(*node);
-      items_.back().is_view = is_view(*node);
-      connect(static_cast<int>(items_.size()) - 1);
+  Scheduler(const OperandTable& operands, bool only_updates)
+      : operands_(operands), known_(operands.value_count()) {
+    items_.reserve(operands.items().size());
+    for (const OperandTable::Item& item : operands.items()) {
+      items_.push_back({});
+      items_.back().may_jump = !only_updates || item.updates_state;
+      items_.back().is_view = item.is_view;
+      connect(static_cast<int>(items_.size()) - 1, item);
     }
   }
 
-  bool run() {
+  /// None if they stand so.
+  std::vector<int> run() {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       if (items_[i].waits_for == 0) make_ready(static_cast<int>(i));
     }
-    std::vector<Node*> order;
+    std::vector<int> order;
     order.reserve(items_.size());
     bool changed = false;
     for (int next = take_next(); next >= 0; next = take_next()) {
       changed = changed || at(next) != order.size();
-      order.push_back(items_[at(next)].node);
+      order.push_back(next);
       place(next);
     }
-    if (!changed) return false;
-    // Not reorder(): what it checks holds, since each waited for what it reads.
-    for (Node* node : order) graph_.move(node, nullptr);
-    return true;
+    return changed ? order : std::vector<int>();
   }
 
  private:
@@ -114,24 +113,23 @@ class Scheduler {
   }
 
   /// Memory that is not the step's own has a block too, of 0 bytes.
-  Known look_up(const Value* value) {
-    Known& known = known_[*value];
+  Known look_up(ValueIndex value) {
+    Known& known = known_[at(value)];
     if (known.block < 0) known.block = add_block(0);
     return known;
   }
 
   /// Those before it are connected: makers stand before readers.
-  void connect(int i) {
-    const Node& node = *items_[at(i)].node;
-    for_each_read(node, [&](const Value& value) {
-      if (&value.graph() != &graph_) return;  // of a body
-      const Known known = look_up(&value);
-      if (known.maker >= 0) follow(i, known.maker);
-      read(i, known.block);
-    });
-    for (int k = 0; k < node.output_count(); ++k) {
-      if (node.output(k) != nullptr) make(i, k);
+  void connect(int i, const OperandTable::Item& item) {
+    for (const auto& reads : {operands_.inputs(item), operands_.read_by_bodies(item)}) {
+      for (const ValueIndex value : reads) {
+        if (value == OperandTable::kNone) continue;
+        const Known known = look_up(value);
+        if (known.maker >= 0) follow(i, known.maker);
+        read(i, known.block);
+      }
     }
+    for (int k = 0; k < static_cast<int>(item.outputs); ++k) make(i, item, k);
   }
 
   void follow(int i, int earlier) {
@@ -148,20 +146,23 @@ class Scheduler {
     lists_.add(block.readers_of_state, i);
   }
 
-  void make(int i, int output) {
-    const Node& node = *items_[at(i)].node;
-    const Value* const value = node.output(output);
+  void make(int i, const OperandTable::Item& item, int index) {
+    const ValueIndex value = operands_.outputs(item)[at(index)];
+    if (value == OperandTable::kNone) return;
+    const OperandTable::Output& output = operands_.output(value);
     for (const AliasKind kind : {AliasKind::view, AliasKind::state}) {
-      const Alias* const alias = find_alias(node, output, kind);
-      if (alias == nullptr || node.input(alias->input) == nullptr) continue;
-      const int block = look_up(node.input(alias->input)).block;
-      known_[*value] = {block, i};
+      const Alias* const alias = find_alias(*item.aliases, index, kind);
+      const ValueIndex source =
+          alias == nullptr ? OperandTable::kNone : operands_.input(item, alias->input);
+      if (source == OperandTable::kNone) continue;
+      const int block = look_up(source).block;
+      known_[at(value)] = {block, i};
       if (kind == AliasKind::state) wait_for_readers(i, block);
-      if (value->is_graph_output()) blocks_[at(block)].bytes = 0;
+      if (output.is_graph_output) blocks_[at(block)].bytes = 0;
       return;
     }
-    const int block = add_block(value->is_graph_output() ? 0 : value->bytes());
-    known_[*value] = {block, i};
+    const int block = add_block(output.is_graph_output ? 0 : output.bytes);
+    known_[at(value)] = {block, i};
     items_[at(i)].allocates += blocks_[at(block)].bytes;
   }
 
@@ -221,9 +222,9 @@ class Scheduler {
     if (items_[at(last)].waits_for == 0) consider_jump(last);
   }
 
-  Graph& graph_;
+  const OperandTable& operands_;
   std::vector<Item> items_;
-  ValueTable<Known> known_;
+  std::vector<Known> known_;  // by value
   std::vector<Block> blocks_;
   Lists lists_;
   /// Those whose inputs are there, and some that are placed; numbers are negative, since the
@@ -234,12 +235,27 @@ class Scheduler {
 
 }  // namespace
 
+/// Not reorder(): what it checks holds, since each waited for what it reads.
+void stand_in_order(Graph& graph, const OperandTable& operands, const std::vector<int>& order) {
+  for (const int item : order) graph.move(operands.items()[at(item)].node, nullptr);
+}
+
 bool move_updates(Graph& graph) {
-  return Scheduler(graph, true).run();
+  const OperandTable operands(graph);
+  const std::vector<int> order = Scheduler(operands, true).run();
+  stand_in_order(graph, operands, order);
+  return !order.empty();
+}
+
+std::vector<int> order_for_memory(const OperandTable& operands) {
+  return Scheduler(operands, false).run();
 }
 
 bool order_for_memory(Graph& graph) {
-  return Scheduler(graph, false).run();
+  const OperandTable operands(graph);
+  const std::vector<int> order = order_for_memory(operands);
+  stand_in_order(graph, operands, order);
+  return !order.empty();
 }
 
 }  // namespace graft::passes

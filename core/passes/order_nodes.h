@@ -1,6 +1,9 @@
 #pragma once
 
+#include <vector>
+
 #include "core/graph/graph.h"
+#include "core/ops/operand_table.h"
 
 namespace graft::passes {
 
@@ -11,5 +14,10 @@ bool move_updates(Graph& graph);
 /// The same for every node that frees more memory than it takes, the one that frees most first; the
 /// others keep their order. That need not make the whole plan smaller: its caller compares.
 bool order_for_memory(Graph& graph);
+/// The order in which the items would then stand; empty if they do.
+std::vector<int> order_for_memory(const OperandTable& operands);
+
+/// Lets the nodes of the graph, which the items name, stand in this order, of all of them.
+void stand_in_order(Graph& graph, const OperandTable& operands, const std::vector<int>& order);
 
 }  // namespace graft::passes

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/base/at.h"
 #include "core/graph/graph.h"
 #include "core/graph/number_table.h"
+#include "core/ops/operand_table.h"
 
 namespace graft {
 
@@ -43,5 +45,8 @@ std::vector<const Node*> kernel_nodes(const Graph& graph);
 /// the first of the outputs that share it. All shapes must be known.
 /// Throws Error{model} if a variable is read after the node that updates it.
 StorageMap assign_storage(const Graph& graph, bool binds_outputs = false);
+/// The same for the items in this order.
+StorageMap assign_storage(const OperandTable& operands, std::span<const int> order,
+                          bool binds_outputs = false);
 
 }  // namespace graft
