@@ -12,8 +12,7 @@ namespace graft {
 
 /// What the nodes of a graph read and write, side by side. Who orders nodes and places their values
 /// asks for it again and again; walks over the graph would wait for each node, list and value each
-/// time. It says what the graph was when it was made, whatever the order of nodes is now; all
-/// shapes must be known then.
+/// time. It says what the graph was when it was made, whatever the order of nodes is now.
 class OperandTable {
  public:
   /// A value, by its number in the graph; kNone for an operand that is left out.
@@ -38,6 +37,7 @@ class OperandTable {
     bool is_graph_output = false;
   };
 
+  /// Throws Error{shape} naming the output of a node whose shape is not known.
   explicit OperandTable(const Graph& graph);
 
   const Graph& graph() const { return *graph_; }
