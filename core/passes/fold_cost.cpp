@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 
+#include "core/base/pointer_map.h"
 #include "core/ops/cost.h"
 #include "core/ops/infer.h"
 #include "core/ops/registry.h"
@@ -54,10 +54,13 @@ class ConstantCount {
     const bool is_text = tensor.dtype() == DType::string;
     const void* const elements =
         is_text ? static_cast<const void*>(&tensor.strings()) : tensor.data();
-    if (seen_.insert(elements).second) sum_ += bytes_of_tensor(tensor);
+    if (elements == nullptr) return;  // there are none
+    if (seen_.try_emplace(static_cast<const std::byte*>(elements)).is_new) {
+      sum_ += bytes_of_tensor(tensor);
+    }
   }
 
-  std::unordered_set<const void*> seen_;
+  PointerSet<std::byte> seen_;
   double sum_ = 0;
 };
 
