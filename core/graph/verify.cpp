@@ -8,6 +8,19 @@
 namespace graft {
 namespace {
 
+/// Whether a graph reads its own values alone.
+bool is_closed(const Graph& graph) {
+  const auto is_own = [&](const Value* value) {
+    return value == nullptr || &value->graph() == &graph;
+  };
+  return std::ranges::all_of(graph.outputs(), is_own) &&
+         std::ranges::all_of(graph.nodes(), [&](const auto& node) {
+           bool has_body = false;
+           for_each_body(*node, [&](const Graph&) { has_body = true; });
+           return !has_body && std::ranges::all_of(node->inputs(), is_own);
+         });
+}
+
 class Verifier {
  public:
   explicit Verifier(const Graph& root) : root_(root) {}
@@ -129,6 +142,7 @@ void Verifier::visit_bodies(const Node& node, const Graph& graph) {
       refuse(graph, "body '", body.name, "' of ", node.label(),
              " does not have this graph as its parent");
     }
+    if (graphs_.contains(&body) && is_closed(body)) return;
     const std::size_t first = values_.size();
     visit(body);
     for (std::size_t i = first; i < values_.size(); ++i) available_.erase(values_[i]);

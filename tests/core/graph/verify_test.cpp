@@ -95,6 +95,25 @@ TEST(Verify, FindsABodyOfTwoNodes) {
   expect_fault(*graph, "graph 'then': it is the body of two nodes");
 }
 
+TEST(Verify, NodesOfAGraphMayShareABodyThatReadsItsOwnValuesAlone) {
+  const auto graph = chain();
+  const auto body = std::make_shared<Graph>("shared", graph.get());
+  body->add_output(body->add_node("Neg", "", {body->add_input("in", {})}, {"out"})->output());
+  Value* const x = graph->find("x");
+  graph->add_node("Chain", "", {x}, {"one"}, {{"body", body}});
+  graph->add_node("Chain", "", {x}, {"other"}, {{"body", body}});
+  verify(*graph);
+  body->add_output(x);
+  expect_fault(*graph, "graph 'shared': it is the body of two nodes");
+  body->set_outputs({body->find("out")});
+  body->set_parent(nullptr);
+  expect_fault(*graph, "body 'shared' of Chain node producing 'one'");
+  body->set_parent(graph.get());
+  Graph stranger("stranger");
+  stranger.add_node("Chain", "", {stranger.add_input("z", {})}, {"n"}, {{"body", body}});
+  expect_fault(stranger, "body 'shared' of Chain node producing 'n'");
+}
+
 TEST(Verify, FindsABodyWithAnotherParent) {
   const auto graph = branching();
   body(*graph, "else_branch").set_parent(nullptr);
