@@ -140,6 +140,15 @@ File File::open(const std::filesystem::path& path) {
   return {descriptor, path};
 }
 
+File File::open(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  File file = open(path);
+  if (file.size() > max_bytes) {
+    fail(ErrorKind::io, "'", file.name(), "' has ", file.size(), " bytes, more than the limit of ",
+         max_bytes);
+  }
+  return file;
+}
+
 File File::open_beneath(const std::filesystem::path& folder, std::string_view relative) {
   const std::vector<std::string> components = components_of(relative);
   const std::filesystem::path name = folder / relative;
@@ -185,6 +194,12 @@ void File::read(std::uint64_t offset, void* target, std::size_t count) const {
   }
 }
 
+std::string File::read_all() const {
+  std::string bytes = make_buffer(size_, name_);
+  read(0, bytes.data(), bytes.size());
+  return bytes;
+}
+
 std::string make_buffer(std::uint64_t bytes, std::string_view file) {
   try {
     return std::string(bytes, '\0');
@@ -194,14 +209,7 @@ std::string make_buffer(std::uint64_t bytes, std::string_view file) {
 }
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
-  const File file = File::open(path);
-  if (file.size() > max_bytes) {
-    fail(ErrorKind::io, "'", file.name(), "' has ", file.size(), " bytes, more than the limit of ",
-         max_bytes);
-  }
-  std::string bytes = make_buffer(file.size(), file.name());
-  file.read(0, bytes.data(), bytes.size());
-  return bytes;
+  return File::open(path, max_bytes).read_all();
 }
 
 NewFile::NewFile(const std::function<std::filesystem::path(unsigned)>& name,

@@ -15,6 +15,8 @@ class File {
  public:
   /// Throws Error{io} if it is not there, not readable or not a regular file.
   static File open(const std::filesystem::path& path);
+  /// The same; throws Error{io} too if it is longer than `max_bytes`.
+  static File open(const std::filesystem::path& path, std::uint64_t max_bytes);
   /// Opens a file that a model names: `relative` must be a plain relative path, and nothing on it
   /// below `folder` may be a link, nor may the file have a second (hard) link.
   /// Throws Error{io} otherwise.
@@ -28,6 +30,8 @@ class File {
   const std::string& name() const { return name_; }
   /// Reads exactly `count` bytes. Throws Error{io} if [offset, offset + count) leaves the file.
   void read(std::uint64_t offset, void* target, std::size_t count) const;
+  /// All of it. Throws Error{memory}, naming the file, if there is not enough.
+  std::string read_all() const;
 
  private:
   /// Takes the descriptor, whatever happens.

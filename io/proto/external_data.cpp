@@ -157,7 +157,7 @@ std::set<std::string> data_files_of(const std::filesystem::path& path) {
   std::set<std::string> files;
   try {
     pb::ModelProto model;
-    parse_message(read_file(path, kLargest), "model", model);
+    parse_message(File::open(path, kLargest), "model", model);
     collect_locations(model, files);
   } catch (const Error&) {
     files.clear();

@@ -55,7 +55,7 @@ Model load(const std::filesystem::path& path, const LoadOptions& options) {
   const TimeLimit time_limit;
   return on_file("load", path, [&] {
     OnArena<pb::ModelProto> proto;
-    parse_message(read_file(path, size_limit(options)), "model", *proto);
+    parse_message(File::open(path, size_limit(options)), "model", *proto);
     return build(*proto, folder_of_data(path, *proto));
   });
 }
@@ -101,7 +101,7 @@ std::string serialize(const Model& model) {
 NamedTensor load_tensor(const std::filesystem::path& path) {
   return on_file("load", path, [&] {
     pb::TensorProto proto;
-    parse_message(read_file(path, kMaxMessageBytes), "tensor", proto);
+    parse_message(File::open(path, kMaxMessageBytes), "tensor", proto);
     const ExternalReader external(folder_of(path));
     const std::string who = "tensor '" + proto.name() + "'";
     check_tensor(proto, who, external);

@@ -1,5 +1,6 @@
 #include "io/proto/parse.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "io/proto/format.h"
@@ -80,6 +81,26 @@ class FieldScanner {
   std::size_t at_ = 0;
 };
 
+/// What a git lfs pointer starts with.
+constexpr std::string_view kLfsPointer = "version https://git-lfs";
+
+/// Refuses what need not be parsed. `start`: of the bytes, as many as kLfsPointer has, or all.
+void check_start(std::uint64_t size, std::string_view start, std::string_view what) {
+  if (size == 0) fail(ErrorKind::model, "the ", what, " is empty: 0 bytes");
+  if (size > kMaxMessageBytes) {
+    fail(ErrorKind::model, "the ", what, " has ", size, " bytes; protobuf ends at 2 GiB");
+  }
+  if (start.starts_with(kLfsPointer)) {
+    fail(ErrorKind::model, "the ", what, " is a git lfs pointer; fetch the file with git lfs pull");
+  }
+}
+
+[[noreturn]] void refuse(std::string_view bytes, std::string_view what) {
+  const std::string problem = FieldScanner(bytes).problem();
+  fail(ErrorKind::model, "the ", what, " is ",
+       problem.empty() ? "malformed within, or its graphs nest too deeply" : problem);
+}
+
 }  // namespace
 
 void check_size(const AnyMessage& message) {
@@ -91,17 +112,15 @@ void check_size(const AnyMessage& message) {
 }
 
 void parse_message(std::string_view bytes, std::string_view what, AnyMessage& message) {
-  if (bytes.empty()) fail(ErrorKind::model, "the ", what, " is empty: 0 bytes");
-  if (bytes.size() > kMaxMessageBytes) {
-    fail(ErrorKind::model, "the ", what, " has ", bytes.size(), " bytes; protobuf ends at 2 GiB");
-  }
-  if (bytes.starts_with("version https://git-lfs")) {
-    fail(ErrorKind::model, "the ", what, " is a git lfs pointer; fetch the file with git lfs pull");
-  }
-  if (read_bytes(bytes, kMaxMessageDepth, message)) return;
-  const std::string problem = FieldScanner(bytes).problem();
-  fail(ErrorKind::model, "the ", what, " is ",
-       problem.empty() ? "malformed within, or its graphs nest too deeply" : problem);
+  check_start(bytes.size(), bytes, what);
+  if (!read_bytes(bytes, kMaxMessageDepth, message)) refuse(bytes, what);
+}
+
+void parse_message(const File& file, std::string_view what, AnyMessage& message) {
+  std::string start(std::min<std::uint64_t>(file.size(), kLfsPointer.size()), '\0');
+  file.read(0, start.data(), start.size());
+  check_start(file.size(), start, what);
+  if (!read_bytes(file, kMaxMessageDepth, message)) refuse(file.read_all(), what);
 }
 
 }  // namespace graft::onnx

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "io/file.h"
 #include "io/proto/onnx_proto.h"
 
 namespace graft::onnx {
@@ -15,6 +16,8 @@ inline constexpr std::uint64_t kMaxMessageBytes = 0x7fffffff;
 /// Fills `message` from `bytes`, all of them. Throws Error{model} that says whether the bytes end
 /// early, go on after the end, or are no such message; `what` is "model", "tensor".
 void parse_message(std::string_view bytes, std::string_view what, AnyMessage& message);
+/// The same with all of a file; throws as File::read, too.
+void parse_message(const File& file, std::string_view what, AnyMessage& message);
 
 /// Reads back what `pack` made. Empty gives an empty message.
 /// Throws Error{model}: only io writes these bytes, so they were damaged.

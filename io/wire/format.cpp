@@ -8,6 +8,10 @@ bool read_bytes(std::string_view bytes, int depth, AnyMessage& message) {
   return message.parse(bytes, depth);
 }
 
+bool read_bytes(const File& file, int depth, AnyMessage& message) {
+  return message.parse(file.read_all(), depth);
+}
+
 void write_bytes(const AnyMessage& message, AtomicFile& file) {
   constexpr std::size_t kBuffer = 65536;
   check_size(message);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "core/base/rng.h"
 #include "io/onnx.h"
 #include "tests/data/test_files.h"
@@ -65,8 +67,10 @@ TEST(Damage, TruncationAtEveryByteIsRefused) {
 
 TEST(Damage, TruncationAndTrailingBytesAreTold) {
   const std::string bytes = rich_model();
-  const auto refused = [](const std::string& damaged, std::string_view part) {
+  const TempFolder folder;
+  const auto refused = [&](const std::string& damaged, std::string_view part) {
     expect_error(ErrorKind::model, part, [&] { onnx::parse(damaged); });
+    expect_error(ErrorKind::model, part, [&] { onnx::load(folder.write("m.onnx", damaged)); });
   };
   refused(bytes.substr(0, bytes.size() - 5), "truncated: field ");
   refused(bytes + '\0', "stray bytes after the message");
@@ -75,6 +79,27 @@ TEST(Damage, TruncationAndTrailingBytesAreTold) {
   refused("<!DOCTYPE html>", "or another kind of file");
   refused("version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pointer");
   refused(std::string("\x3a\x02\xff\xff", 4), "malformed within");
+}
+
+/// Files are read piece by piece.
+TEST(Damage, AFileOfManyPiecesIsReadAsItsBytesAre) {
+  constexpr std::int64_t kElements = 100'000;
+  Model model;
+  model.set_opset("", 21);
+  Graph& graph = model.graph();
+  const Tensor weights = Tensor::empty(DType::f32, {kElements});
+  std::iota(weights.values<float>().begin(), weights.values<float>().end(), 0.0F);
+  graph.add_initializer("w", weights);
+  graph.add_node("Relu", "", {graph.find("w")}, {"y"});
+  graph.add_output(graph.find("y"));
+  const std::string bytes = onnx::serialize(model);
+  const TempFolder folder;
+  const Model loaded = onnx::load(folder.write("m.onnx", bytes));
+  EXPECT_EQ(onnx::serialize(loaded), bytes);
+  for (const std::size_t size : {bytes.size() / 2, bytes.size() - 1}) {
+    expect_error(ErrorKind::model, "truncated: field ",
+                 [&] { onnx::load(folder.write("m.onnx", bytes.substr(0, size))); });
+  }
 }
 
 TEST(Damage, TheSizeLimitHolds) {
