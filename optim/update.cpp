@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "core/ops/registry.h"
 
@@ -74,20 +76,21 @@ class UpdateCall {
 /// The attributes of the op that settings and flags give.
 template <class T>
 Attributes attributes_of(const T& optimizer, const OptimizerRow<T>& row, const OpDef& op) {
-  Attributes attributes;
+  std::vector<Attribute> attributes;
+  attributes.reserve(op.attributes.size());
   for (const AttributeDef& attribute : op.attributes) {
     const auto setting =
         std::ranges::find(row.settings, attribute.name, &OptimizerSetting<T>::name);
     if (setting != row.settings.end()) {
       const float value = number(*setting, optimizer);
-      attributes.set({attribute.name, attribute.type == AttributeType::integer
-                                          ? AttributeValue(static_cast<std::int64_t>(value))
-                                          : AttributeValue(value)});
+      attributes.emplace_back(attribute.name, attribute.type == AttributeType::integer
+                                                  ? AttributeValue(static_cast<std::int64_t>(value))
+                                                  : AttributeValue(value));
     } else if (std::ranges::find(row.flags, attribute.name) != row.flags.end()) {
-      attributes.set({attribute.name, 1});
+      attributes.emplace_back(attribute.name, 1);
     }
   }
-  return attributes;
+  return Attributes(std::move(attributes));
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace graft {
 
@@ -12,22 +13,41 @@ std::string_view type_name(const AttributeValue& value) {
   return kNames.at(value.index());
 }
 
+Attributes::Attributes(std::vector<Attribute> list)
+    : list_(list.empty() ? nullptr : std::make_shared<List>(std::move(list))) {}
+
+const Attributes::List& Attributes::no_list() {
+  static const List kNone;
+  return kNone;
+}
+
+Attributes::List& Attributes::own_list() {
+  if (list_ == nullptr) {
+    list_ = std::make_shared<List>();
+  } else if (list_.use_count() > 1) {
+    list_ = std::make_shared<List>(*list_);
+  }
+  return *list_;
+}
+
 const Attribute* Attributes::find(std::string_view name) const {
-  const auto at = std::ranges::find(list_, name, &Attribute::name);
-  return at == list_.end() ? nullptr : &*at;
+  const auto at = std::ranges::find(list(), name, &Attribute::name);
+  return at == list().end() ? nullptr : &*at;
 }
 
 void Attributes::set(Attribute attribute) {
-  const auto at = std::ranges::find(list_, attribute.name, &Attribute::name);
-  if (at == list_.end()) {
-    list_.push_back(std::move(attribute));
+  List& own = own_list();
+  const auto at = std::ranges::find(own, attribute.name, &Attribute::name);
+  if (at == own.end()) {
+    own.push_back(std::move(attribute));
   } else {
     *at = std::move(attribute);
   }
 }
 
 void Attributes::erase(std::string_view name) {
-  std::erase_if(list_, [&](const Attribute& a) { return a.name == name; });
+  if (!has(name)) return;
+  std::erase_if(own_list(), [&](const Attribute& a) { return a.name == name; });
 }
 
 template <class T>

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,11 +48,13 @@ struct Attribute {
       : Attribute(attribute_name, AttributeValue(std::string(chars))) {}
 };
 
-/// Attributes of a node, in the order of the file. Names are unique.
+/// Attributes of a node, in the order of the file. Names are unique. Copies share their list until
+/// one of them changes: nodes that are alike, and copies of a graph, have few of them.
 class Attributes {
  public:
   Attributes() = default;
-  Attributes(std::initializer_list<Attribute> list) : list_(list) {}
+  Attributes(std::initializer_list<Attribute> list) : Attributes(std::vector<Attribute>(list)) {}
+  explicit Attributes(std::vector<Attribute> list);
 
   /// The attribute of that name; null when there is none.
   const Attribute* find(std::string_view name) const;
@@ -59,6 +63,11 @@ class Attributes {
   void set(Attribute attribute);
   /// Removes the attribute of that name, if there is one.
   void erase(std::string_view name);
+  /// Calls change(Attribute&) for each; it must leave the name as it is.
+  template <class Change>
+  void change_each(const Change& change) {
+    if (!empty()) std::ranges::for_each(own_list(), change);
+  }
 
   /// The value, or `fallback` when absent. Throws Error{type} if it holds another type.
   std::int64_t get_int(std::string_view name, std::int64_t fallback) const;
@@ -70,18 +79,25 @@ class Attributes {
   /// The tensor; not defined when the attribute is absent.
   Tensor get_tensor(std::string_view name) const;
 
-  std::size_t size() const { return list_.size(); }
-  bool empty() const { return list_.empty(); }
-  auto begin() const { return list_.begin(); }
-  auto end() const { return list_.end(); }
-  auto begin() { return list_.begin(); }
-  auto end() { return list_.end(); }
+  std::size_t size() const { return list().size(); }
+  bool empty() const { return list().empty(); }
+  auto begin() const { return list().begin(); }
+  auto end() const { return list().end(); }
+  /// Whether both are one list.
+  bool shares_list(const Attributes& other) const { return list_ == other.list_; }
 
  private:
   template <class T>
   const T* get(std::string_view name, std::string_view wanted) const;
 
-  std::vector<Attribute> list_;
+  using List = std::vector<Attribute>;
+
+  static const List& no_list();
+  const List& list() const { return list_ == nullptr ? no_list() : *list_; }
+  /// To be changed, for these attributes alone.
+  List& own_list();
+
+  std::shared_ptr<List> list_;  // null: none
 };
 
 /// "int", "floats", "graph", ...: for errors.

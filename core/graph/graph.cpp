@@ -121,20 +121,6 @@ Value* Graph::place_initializer(std::string_view value_name, Tensor tensor, cons
   return value;
 }
 
-SymShape Graph::share_dims(SymShape shape) {
-  constexpr std::size_t kRecent = 64;
-  if (parent_ != nullptr || shape.rank() == 0) return shape;  // bodies are small, and many
-  std::size_t hash = 0;
-  for (const Dim& dim : std::as_const(shape)) {
-    constexpr std::size_t kFactor = 31;
-    hash = kFactor * hash + static_cast<std::size_t>(dim.value());
-  }
-  recent_shapes_.resize(kRecent);
-  SymShape& recent = recent_shapes_[hash % kRecent];
-  if (recent != shape) recent = std::move(shape);
-  return recent;
-}
-
 void Graph::add_output(Value* value) {
   if (value == nullptr) fail(ErrorKind::argument, "graph '", name, "': the output to add is null");
   outputs_.push_back(value);
@@ -206,7 +192,7 @@ Node* Graph::add_node(std::string_view op_type, std::string_view domain,
     remove(node);
     throw;
   }
-  node->attributes = std::move(attributes);
+  node->attributes = share_list(std::move(attributes));
   return node;
 }
 

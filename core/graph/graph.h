@@ -93,6 +93,9 @@ class Graph {
   /// The same shape, which shares its dims with what was of the same shape lately: most values have
   /// one of few. Bodies, of which there may be many small ones, share nothing.
   SymShape share_dims(SymShape shape);
+  /// The same attributes, which share their list with those that were the same lately. Lists with
+  /// tensors, bodies or what only io reads stay as they are.
+  Attributes share_list(Attributes attributes);
 
   /// What the file held of a value of this graph; nothing where there was no file. Copies of the
   /// graph hold it too. Only io and edits of what a file declares look at it.
@@ -132,7 +135,8 @@ class Graph {
   std::vector<Value*> outputs_;
   std::vector<Value*> initializers_;
   NameTable by_name_;
-  std::vector<SymShape> recent_shapes_;  // by a hash; none until the first
+  std::vector<SymShape> recent_shapes_;        // by a hash; none until the first
+  std::vector<Attributes> recent_attributes_;  // likewise
   std::unordered_map<std::string, int> next_suffix_;
   std::unordered_map<const Value*, PreservedValue> preserved_values_;
   std::optional<double> folding_left_;
@@ -140,6 +144,8 @@ class Graph {
 
 /// A copy of an attribute's value whose bodies are copies in `parent`; `map` as in `Graph::clone`.
 AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* parent);
+/// The same with all attributes of a node.
+Attributes clone_attributes(Attributes attributes, ValueMap& map, Graph* parent);
 
 /// Calls visit(Graph&) for each body that the node's attributes hold.
 template <class Visit>

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/graph/graph.h"
 
 namespace graft {
@@ -12,6 +14,18 @@ AttributeValue clone_value(const AttributeValue& value, ValueMap& map, Graph* pa
     return copies;
   }
   return value;
+}
+
+Attributes clone_attributes(Attributes attributes, ValueMap& map, Graph* parent) {
+  const auto holds_body = [](const Attribute& attribute) {
+    return std::holds_alternative<std::shared_ptr<Graph>>(attribute.value) ||
+           std::holds_alternative<std::vector<std::shared_ptr<Graph>>>(attribute.value);
+  };
+  if (std::ranges::any_of(attributes, holds_body)) {
+    attributes.change_each(
+        [&](Attribute& attribute) { attribute.value = clone_value(attribute.value, map, parent); });
+  }
+  return attributes;
 }
 
 namespace {
@@ -49,10 +63,7 @@ void connect(const Node& from, Node& node, ValueMap& map) {
     Value* const input = from.input(i);
     node.set_input(i, input == nullptr ? nullptr : mapped(map, input));
   }
-  node.attributes = from.attributes;
-  for (Attribute& attribute : node.attributes) {
-    attribute.value = clone_value(attribute.value, map, &node.graph());
-  }
+  node.attributes = clone_attributes(from.attributes, map, &node.graph());
 }
 
 }  // namespace

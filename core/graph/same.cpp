@@ -39,14 +39,17 @@ bool are_same(const Graph& a, const Graph& b) {
     for (int i = 0; i < one->output_count(); ++i) {
       if (!pair(one->output(i), other->output(i))) return false;
     }
-    return std::ranges::equal(
-        one->attributes, other->attributes,
-        [](const Attribute& x, const Attribute& y) { return are_same(x, y); });
+    return are_same(one->attributes, other->attributes);
   };
   return std::ranges::equal(a.inputs(), b.inputs(), pair) &&
          std::ranges::equal(a.initializers(), b.initializers(), pair_constants) &&
          std::ranges::equal(a.nodes(), b.nodes(), pair_nodes) &&
          std::ranges::equal(a.outputs(), b.outputs(), are_paired);
+}
+
+bool are_same(const Attributes& a, const Attributes& b) {
+  const auto same = [](const Attribute& x, const Attribute& y) { return are_same(x, y); };
+  return a.shares_list(b) || std::ranges::equal(a, b, same);
 }
 
 bool are_same(const Attribute& a, const Attribute& b) {

@@ -17,17 +17,14 @@ const Attribute* find_argument(const Function& function, const Node& call,
 void resolve_references(Graph& body, const Function& function, const Node& call) {
   for (const auto& node : body.nodes()) {
     std::vector<std::string> absent;
-    for (Attribute& attribute : node->attributes) {
-      if (attribute.reference.empty()) continue;
+    node->attributes.change_each([&](Attribute& attribute) {
+      if (attribute.reference.empty()) return;
       const Attribute* const argument = find_argument(function, call, attribute.reference.str());
-      if (argument == nullptr) {
-        absent.push_back(attribute.name);
-        continue;
-      }
+      if (argument == nullptr) return absent.push_back(attribute.name);
       ValueMap nothing_mapped;
       attribute.value = clone_value(argument->value, nothing_mapped, &body);
       attribute.reference = argument->reference;
-    }
+    });
     for (const std::string& name : absent) node->attributes.erase(name);
     for_each_body(*node, [&](Graph& inner) { resolve_references(inner, function, call); });
   }

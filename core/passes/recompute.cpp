@@ -114,13 +114,9 @@ class Repeater {
       const bool is_left_out = node.output(i) == nullptr || state != nullptr;
       outputs.push_back(is_left_out ? "" : graph_.unique_name(node.output(i)->name() + "/again"));
     }
-    Attributes attributes = node.attributes;
     ValueMap inside;  // a body belongs to one node
-    for (Attribute& attribute : attributes) {
-      attribute.value = clone_value(attribute.value, inside, &graph_);
-    }
-    Node* const twin =
-        graph_.add_node(node.op_type(), node.domain(), inputs, outputs, attributes, before);
+    Node* const twin = graph_.add_node(node.op_type(), node.domain(), inputs, outputs,
+                                       clone_attributes(node.attributes, inside, &graph_), before);
     twin->set_name(node.name());
     for (int i = 0; i < node.output_count(); ++i) {
       if (twin->output(i) == nullptr) continue;

@@ -26,10 +26,7 @@ void copy_node(const Node& from, Graph& into, Node* before, const std::string& p
     copy->set_type(output->type());
     map[output] = copy;
   }
-  node->attributes = from.attributes;
-  for (Attribute& attribute : node->attributes) {
-    attribute.value = clone_value(attribute.value, map, &into);
-  }
+  node->attributes = clone_attributes(from.attributes, map, &into);
 }
 
 /// A graph output keeps its name whatever computes it.

@@ -36,11 +36,7 @@ bool are_alike(const Node& a, const Node& b) {
     if (!are_alike(a.output(i), b.output(i))) return false;
   }
   const auto alike = [](const Value* one, const Value* other) { return are_alike(one, other); };
-  const auto same = [](const Attribute& one, const Attribute& other) {
-    return are_same(one, other);
-  };
-  return std::ranges::equal(a.inputs(), b.inputs(), alike) &&
-         std::ranges::equal(a.attributes, b.attributes, same);
+  return std::ranges::equal(a.inputs(), b.inputs(), alike) && are_same(a.attributes, b.attributes);
 }
 
 std::size_t alike_hash(const Node& node) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "core/graph/graph.h"
 #include "tests/core/error_of.h"
 
@@ -62,6 +65,49 @@ TEST(Attributes, SetReplacesInPlaceAndEraseForgets) {
   attributes.erase("b");
   EXPECT_FALSE(attributes.has("b"));
   EXPECT_EQ(attributes.size(), 2U);
+}
+
+TEST(Attributes, CopiesShareTheirListUntilOneChanges) {
+  const Attributes original{{"a", 1}, {"b", 2}};
+  Attributes set = original;
+  Attributes erased = original;
+  Attributes changed = original;
+  EXPECT_TRUE(set.shares_list(original));
+  set.set({"a", 3});
+  erased.erase("a");
+  changed.change_each([](Attribute& attribute) { attribute.value = std::int64_t{7}; });
+  EXPECT_EQ(set.get_int("a", 0), 3);
+  EXPECT_FALSE(erased.has("a"));
+  EXPECT_EQ(changed.get_int("b", 0), 7);
+  EXPECT_EQ(original.get_int("a", 0), 1);
+  EXPECT_EQ(original.get_int("b", 0), 2);
+  Attributes same = original;
+  same.erase("c");
+  EXPECT_TRUE(same.shares_list(original));
+}
+
+TEST(Attributes, NodesOfAGraphShareLists) {
+  Graph graph;
+  Value* const x = graph.add_input("x", {});
+  const auto add = [&](Attributes attributes) {
+    return graph.add_node("Op", "", {x}, {""}, std::move(attributes));
+  };
+  const Node* const one = add({{"axes", std::vector<std::int64_t>{1, 2}}, {"alpha", 0.5F}});
+  const Node* const same = add({{"axes", std::vector<std::int64_t>{1, 2}}, {"alpha", 0.5F}});
+  const Node* const other = add({{"axes", std::vector<std::int64_t>{1, 2}}, {"alpha", -0.0F}});
+  const Node* const zero = add({{"axes", std::vector<std::int64_t>{1, 2}}, {"alpha", 0.0F}});
+  EXPECT_TRUE(same->attributes.shares_list(one->attributes));
+  EXPECT_EQ(other->attributes.get_float("alpha", 1), 0.0F);
+  EXPECT_TRUE(std::signbit(other->attributes.get_float("alpha", 1)));
+  EXPECT_FALSE(std::signbit(zero->attributes.get_float("alpha", 1)));
+  // A tensor must not live on when its node is gone, a body belongs to its node.
+  const Tensor tensor = Tensor::scalar(1.0F);
+  const Node* const constant = add({{"value", tensor}});
+  EXPECT_FALSE(add({{"value", tensor}})->attributes.shares_list(constant->attributes));
+  Attribute noted{"axis", 1};
+  noted.preserved = "kept";
+  EXPECT_EQ(add({noted})->attributes.begin()->preserved, "kept");
+  EXPECT_TRUE(add({{"axis", 1}})->attributes.begin()->preserved.empty());
 }
 
 }  // namespace
